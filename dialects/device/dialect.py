@@ -1,0 +1,13 @@
+"""The `device` dialect."""
+
+from metadef import ir
+
+
+class DeviceDialect(ir.ext.Dialect, name="device"):
+    """Traits of a device."""
+
+
+class SpecAttr(DeviceDialect.Attribute, name="spec"):  # type: ignore[misc, name-defined]
+    """`#device.spec<{...}>`: the traits of one device as a dictionary (device/spec.py reads it)."""
+
+    traits: ir.DictAttr

@@ -1,0 +1,1 @@
+"""The metadef dialect: few orthogonal tensor operators with symbolic dims."""

@@ -1,0 +1,1 @@
+"""One op a file: `softmax.py` holds `SoftmaxOp` and its builder `softmax`."""

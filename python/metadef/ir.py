@@ -1,0 +1,68 @@
+"""The only module that imports MLIR's Python bindings; everything else says `from metadef import ir`.
+
+`ir.X` is MLIR's own core API (`ir.Context`, `ir.Operation`, ...), `ir.arith`, `ir.linalg`, ... are the
+upstream dialects, and `ir.make_context()` is the one way to get a context: multithreading is off
+(a threaded context deadlocks on the interpreter lock once a Python pass or verifier is loaded) and
+the project's own dialects are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from torch_mlir import passmanager, rewrite
+from torch_mlir.dialects import (
+    arith,
+    bufferization,
+    builtin,
+    ext,
+    func,
+    linalg,
+    llvm,
+    math,
+    memref,
+    scf,
+    tensor,
+    transform,
+    ub,
+    vector,
+)
+from torch_mlir.ir import *  # noqa: F403
+from torch_mlir.ir import Block, Context, Location, Module, Operation, OpView
+
+def make_context() -> Context:
+    """Return a context with torch-mlir's and Metadef's dialects loaded and no threads."""
+    from torch_mlir.dialects import torch as torch_dialect
+
+    from metadef.dialects import load_dialects
+
+    context = Context()
+    context.enable_multithreading(False)
+    torch_dialect.register_dialect(context)
+    with context, Location.unknown():
+        load_dialects()
+    return context
+
+
+def walk(op: Operation | OpView | Module, visit: Callable[[Operation], None]) -> None:
+    """Call `visit` on every operation nested in `op`, inner ones first; `visit` may erase its op."""
+    root = op.operation
+    for region in root.regions:
+        for block in region:
+            for inner in list(block.operations):
+                walk(inner.operation, visit)
+    visit(root)
+
+
+def operations(op: Operation | OpView | Module) -> Iterator[OpView]:
+    """Yield every operation nested in `op` in program order, outer ones first (a stable copy)."""
+    for region in op.operation.regions:
+        for block in region:
+            for inner in list(block.operations):
+                yield inner
+                yield from operations(inner)
+
+
+def entry_block(op: Operation | OpView) -> Block:
+    """Return the first block of the first region."""
+    return op.operation.regions[0].blocks[0]
