@@ -14,7 +14,7 @@ def tensor_type(dims: Sequence[DimLike], element: ir.Type) -> ir.RankedTensorTyp
     """Return `tensor<dims x element>`, with a `#metadef.dims` encoding if any dim is symbolic."""
     exprs = [Dim.of(d) for d in dims]
     if all(d.is_static for d in exprs):
-        return ir.RankedTensorType.get([d.value for d in exprs], element)
+        return ir.RankedTensorType.get([d.value for d in exprs], element, loc=ir.Location.unknown())
     dynamic = ir.ShapedType.get_dynamic_size()
     i64 = ir.IntegerType.get_signless(64)
     attrs = [
@@ -25,6 +25,7 @@ def tensor_type(dims: Sequence[DimLike], element: ir.Type) -> ir.RankedTensorTyp
         [d.value if d.is_static else dynamic for d in exprs],
         element,
         DimsAttr.get(ir.ArrayAttr.get(attrs)),
+        loc=ir.Location.unknown(),
     )
 
 
