@@ -37,7 +37,7 @@ def dims_of(type_: ir.Type) -> tuple[Dim, ...]:
         assert shaped.has_static_shape, f"{type_} has a dynamic dim but no #metadef.dims"
         return tuple(Dim.of(d) for d in shaped.shape)
     assert isinstance(encoding, DimsAttr), f"{type_} has an encoding that is not #metadef.dims"
-    return tuple(Dim.of(getattr(a, "value")) for a in encoding.dims)
+    return tuple(Dim.of(getattr(a, "value")) for a in ir.ArrayAttr(encoding.dims))
 
 
 def element_of(type_: ir.Type) -> ir.Type:
