@@ -1,0 +1,201 @@
+"""Lower a vectorised kernel to the LLVM dialect with the ABI that the runtime calls.
+
+The kernel's function takes memrefs (inputs, then outputs), one index for each symbol, and the
+thread's number and the number of threads; the exported one is
+`void k(void **args, int64_t *syms, void *scratch, int64_t tid, int64_t nthreads)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metadef import ir
+from metadef.pipeline import Pass
+
+from . import _kernel_abi as abi
+
+_HALF = ("f16", "bf16")
+_CONTRACTED = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf")
+
+_TO_LOOPS = (
+    "func.func(convert-linalg-to-loops,scf-forall-to-for,lower-vector-multi-reduction,"
+    "lower-vector-mask),convert-vector-to-scf{full-unroll=true target-rank=1},"
+    "expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf"
+)
+_TO_LLVM = (
+    "arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32},"
+    "arith-expand{include-bf16=true},"
+    "convert-vector-to-llvm{reassociate-fp-reductions=true force-32bit-vector-indices=true "
+    "vector-contract-lowering=outerproduct},"
+    "convert-math-to-llvm,convert-math-to-libm,convert-complex-to-llvm,"
+    "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-ub-to-llvm,"
+    "convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts,canonicalize,cse,"
+    "symbol-dce"
+)
+
+
+@dataclass(frozen=True)
+class LowerToLlvm(Pass):
+    """Lower kernels on memrefs, vectors and loops to the LLVM dialect.
+
+    Before:
+        func.func @k(%x: memref<?xf32> {metadef.dims = ["B"]}, %y: memref<?xf32> {...},
+                     %B: index {metadef.symbol = "B"}, %tid: index, %nthreads: index)
+    After:
+        llvm.func @k(%args: !llvm.ptr, %syms: !llvm.ptr, %scratch: !llvm.ptr, %tid: i64, %n: i64)
+
+    A memref is dense and row-major; its sizes come from `metadef.dims` and the symbols. A memref
+    argument marked `metadef.scratch` is the kernel's shared scratch memory, one marked
+    `metadef.thread_scratch` the calling thread's own part of it; neither is in `args`.
+    A call of `@metadef_barrier` waits for the other threads, when there are any.
+    """
+
+    requires = "kernels of func, scf, cf, arith, math, vector, memref, linalg ops on memrefs"
+    leaves = "llvm dialect; a kernel is exported under its own name, whatever else is internal"
+
+    def run(self, module: ir.Operation) -> None:
+        _align_allocations(module)
+        _replace_strided_copies(module)
+        _run(module, _TO_LOOPS)
+        claims_noalias = not _lower_barriers(module)
+        for function in _kernels(module):
+            abi.export(function, claims_noalias)
+        _convert_halves_through_f32(module)
+        _allow_contraction(module)
+        _run(module, _TO_LLVM)
+
+
+def _run(module: ir.Operation, pipeline: str) -> None:
+    ir.passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module)
+
+
+def _kernels(module: ir.Operation) -> list[ir.OpView]:
+    """Return the functions that have a body."""
+    return [
+        op
+        for op in ir.entry_block(module).operations
+        if op.operation.name == "func.func" and op.operation.regions[0].blocks
+    ]
+
+
+def _align_allocations(module: ir.Operation) -> None:
+    for op in ir.operations(module):
+        if op.operation.name in ("memref.alloc", "memref.alloca"):
+            i64 = ir.IntegerType.get_signless(64)
+            op.attributes["alignment"] = ir.IntegerAttr.get(i64, abi.ALIGNMENT)
+
+
+def _replace_strided_copies(module: ir.Operation) -> None:
+    """Turn copies of strided memrefs into loops: upstream calls a function that nobody provides."""
+    for op in ir.operations(module):
+        if op.operation.name != "memref.copy":
+            continue
+        source, target = op.operation.operands
+        if all(ir.MemRefType(v.type).layout == _identity(v.type) for v in (source, target)):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            ir.linalg.copy(source, outs=[target])
+        op.operation.erase()
+
+
+def _identity(type_: ir.Type) -> ir.Attribute:
+    rank = ir.MemRefType(type_).rank
+    return ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
+
+
+def _lower_barriers(module: ir.Operation) -> bool:
+    """Turn calls of `@metadef_barrier` into `if (nthreads > 1) GOMP_barrier()`; say if there are any.
+
+    Runs on branches, before the ABI: a call splits its block through `scf.if`, lowered at once.
+    """
+    calls = [
+        op
+        for op in ir.operations(module)
+        if op.operation.name == "func.call"
+        and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == abi.BARRIER
+    ]
+    for op in calls:
+        nthreads = next(
+            p.value for p in abi.parameters(_enclosing_function(op)) if p.role == "nthreads"
+        )
+        with ir.InsertionPoint(op), op.location:
+            one = ir.arith.ConstantOp(ir.IndexType.get(), 1).result
+            several = ir.arith.CmpIOp(ir.arith.CmpIPredicate.ugt, nthreads, one).result
+            branch = ir.scf.IfOp(several)
+            with ir.InsertionPoint(branch.then_block):
+                ir.func.CallOp([], "GOMP_barrier", [])
+                ir.scf.YieldOp([])
+        op.operation.erase()
+    for op in list(ir.entry_block(module).operations):
+        if op.operation.name == "func.func" and _symbol(op) == abi.BARRIER:
+            op.attributes["sym_name"] = ir.StringAttr.get("GOMP_barrier")
+    if calls:
+        _run(module, "convert-scf-to-cf")
+    return bool(calls)
+
+
+def _enclosing_function(op: ir.OpView) -> ir.OpView:
+    parent = op.operation.parent
+    while parent.name != "func.func":
+        parent = parent.parent
+    return parent.opview
+
+
+def _symbol(op: ir.OpView) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value
+
+
+def _convert_halves_through_f32(module: ir.Operation) -> None:
+    """Convert f64 and integers to and from f16 and bf16 through f32, as torch does.
+
+    The direct conversions are calls into a compiler's support library.
+    """
+    for op in ir.operations(module):
+        name = op.operation.name
+        if name not in (
+            "arith.truncf",
+            "arith.sitofp",
+            "arith.uitofp",
+            "arith.fptosi",
+            "arith.fptoui",
+        ):
+            continue
+        source, result = op.operation.operands[0], op.operation.result
+        narrow = source.type if name.startswith("arith.fpto") else result.type
+        if str(_element_type(narrow)) not in _HALF:
+            continue
+        if name == "arith.truncf" and _element_type(source.type) == ir.F32Type.get():
+            continue
+        middle = _with_element(narrow, ir.F32Type.get())
+        with ir.InsertionPoint(op), op.location:
+            if name.startswith("arith.fpto"):
+                wide = _convert("arith.extf", source, middle)
+                new = _convert(name, wide, result.type)
+            else:
+                wide = _convert(name, source, middle)
+                new = _convert("arith.truncf", wide, result.type)
+        result.replace_all_uses_with(new)
+        op.operation.erase()
+
+
+def _convert(name: str, value: ir.Value, type_: ir.Type) -> ir.Value:
+    return ir.Operation.create(name, results=[type_], operands=[value]).result
+
+
+def _element_type(type_: ir.Type) -> ir.Type:
+    return ir.VectorType(type_).element_type if isinstance(type_, ir.VectorType) else type_
+
+
+def _with_element(type_: ir.Type, element: ir.Type) -> ir.Type:
+    if not isinstance(type_, ir.VectorType):
+        return element
+    return ir.VectorType.get(ir.VectorType(type_).shape, element)
+
+
+def _allow_contraction(module: ir.Operation) -> None:
+    """Let the code generator form fused multiply-adds, and no other liberty."""
+    contract = ir.Attribute.parse("#arith.fastmath<contract>")
+    none = ir.Attribute.parse("#arith.fastmath<none>")
+    for op in ir.operations(module):
+        if op.operation.name in _CONTRACTED and op.attributes["fastmath"] == none:
+            op.attributes["fastmath"] = contract

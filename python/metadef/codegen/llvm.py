@@ -1,0 +1,129 @@
+"""From a module in the LLVM dialect to object code or assembly for a target, through llvmlite.
+
+MLIR's bindings print LLVM IR; LLVM itself comes with llvmlite, the only code generator here, for this
+machine and for every other target alike. Nothing in this file needs torch.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from metadef import ir
+from metadef.diagnostics import MetadefError
+
+
+@dataclass(frozen=True)
+class Target:
+    """What LLVM must know of a device: `features` as in `+avx512f,-sse4a`; `vector_bits` wide."""
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bits: int
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """How hard LLVM tries: `level` 0 to 3; the vectorisers work on what is still scalar."""
+
+    level: int = 3
+    loop_vectorization: bool = True
+    slp_vectorization: bool = False
+
+
+def version() -> str:
+    """Return the versions of the code generators, part of every cache key."""
+    return f"llvmlite {llvmlite.__version__} llvm {'.'.join(map(str, llvm.llvm_version_info))}"
+
+
+def host_target() -> Target:
+    """Return the target of this very machine, as LLVM sees it (tests and the dispatch loop use it)."""
+    features = llvm.get_host_cpu_features()
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), bits)
+
+
+def llvm_ir(module: ir.Module) -> str:
+    """Return the LLVM IR of a module in the LLVM dialect."""
+    text = ir.llvm.translate_module_to_llvmir(module.operation)
+    assert isinstance(text, str)
+    return text
+
+
+def object_code(text: str, target: Target, optimisation: Optimisation = Optimisation()) -> bytes:
+    """Compile LLVM IR to a relocatable object file (ELF, Mach-O or COFF, by the triple).
+
+    Raises:
+        MetadefError: this LLVM has no back end for the triple.
+    """
+    machine = _target_machine(target, optimisation.level)
+    code = machine.emit_object(_optimised(text, machine, optimisation))
+    assert isinstance(code, bytes)
+    return code
+
+
+def assembly(text: str, target: Target, optimisation: Optimisation = Optimisation()) -> str:
+    """Compile LLVM IR to the target's assembly text (PTX for NVPTX).
+
+    Raises:
+        MetadefError: this LLVM has no back end for the triple.
+    """
+    machine = _target_machine(target, optimisation.level)
+    return str(machine.emit_assembly(_optimised(text, machine, optimisation)))
+
+
+def optimised_llvm_ir(
+    text: str, target: Target, optimisation: Optimisation = Optimisation()
+) -> str:
+    """Return LLVM IR after LLVM's own optimiser, for people who read it.
+
+    Raises:
+        MetadefError: this LLVM has no back end for the triple.
+    """
+    machine = _target_machine(target, optimisation.level)
+    return str(_optimised(text, machine, optimisation))
+
+
+def _optimised(
+    text: str, machine: llvm.TargetMachine, optimisation: Optimisation
+) -> llvm.ModuleRef:
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    for function in module.functions:
+        function.add_function_attribute("nounwind")
+    tuning = llvm.create_pipeline_tuning_options(speed_level=optimisation.level)
+    tuning.loop_vectorization = optimisation.loop_vectorization
+    tuning.slp_vectorization = optimisation.slp_vectorization
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def _target_machine(target: Target, level: int) -> llvm.TargetMachine:
+    _initialise_llvm()
+    try:
+        backend = llvm.Target.from_triple(target.triple)
+    except RuntimeError as error:
+        raise MetadefError(
+            f"device triple '{target.triple}': expected a triple that LLVM "
+            f"{llvm.llvm_version_info[0]} has a back end for, got {error}"
+        ) from error
+    features = target.features
+    if target.vector_bits >= 512 and target.triple.startswith("x86_64"):
+        # Some CPUs are tuned to 256 bits to save clock; the device says what it is worth here.
+        features = f"{features},-prefer-256-bit".lstrip(",")
+    return backend.create_target_machine(
+        cpu=target.cpu, features=features, opt=level, reloc="pic", codemodel="small"
+    )
+
+
+@functools.cache
+def _initialise_llvm() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
