@@ -1,0 +1,209 @@
+"""What the front end knows of a model: a functional aten graph and what its inputs and outputs are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from metadef.symbolic import Dim
+
+from .symbols import Symbols, UnsupportedExpressionError
+from .weights import WeightStore
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the value of a placeholder comes from.
+
+    argument: leaf `index` of the flattened call; weight: tensor `name` of the store, frozen;
+    state: tensor `name` of the store, read at every call because the model writes to it.
+    """
+
+    kind: Literal["argument", "weight", "state"]
+    index: int = -1
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one leaf of the model's result is.
+
+    value: output `index` of the graph; argument: leaf `index` of the call itself; weight: tensor
+    `name` of the store; size: the integer `dim`; constant: `constant` as it is.
+    """
+
+    kind: Literal["value", "argument", "weight", "size", "constant"]
+    index: int = -1
+    name: str = ""
+    dim: Dim | None = None
+    constant: Any = None
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Output `value` of the graph is written back to an argument or to a tensor of the store."""
+
+    value: Output
+    target: Source
+
+
+@dataclass
+class Capture:
+    """A functional aten graph whose placeholders are `sources` and whose outputs are distinct."""
+
+    module: fx.GraphModule
+    sources: list[Source]
+    outputs: list[Output]
+    mutations: list[Mutation]
+    weights: WeightStore
+    symbols: Symbols
+    source_of: dict[fx.Node, Source] = field(default_factory=dict)
+
+    @property
+    def placeholders(self) -> list[fx.Node]:
+        return [n for n in self.module.graph.nodes if n.op == "placeholder"]
+
+
+#: assertions that hold by the checks of the call's own signature, or restate dtypes known at export
+_REDUNDANT = {
+    torch.ops.aten._assert_tensor_metadata.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+    torch.ops.aten.sym_constrain_range.default,
+}
+
+_IDENTITIES = {
+    torch.ops.aten.alias.default,
+    torch.ops.aten.detach.default,
+    torch.ops.aten.lift_fresh_copy.default,
+}
+
+
+def capture(
+    module: fx.GraphModule,
+    sources: dict[fx.Node, Source | None],
+    results: Sequence[Any],
+    mutations: Sequence[tuple[fx.Node, Source]],
+    weights: WeightStore,
+    symbols: Symbols,
+) -> Capture:
+    """Normalise a graph: one placeholder for each tensor, lifted constants, distinct outputs.
+
+    `sources` says what each placeholder is (None: a constant that the graph does not read),
+    `results` are the values the model returns, nodes or constants.
+    """
+    graph = module.graph
+    known = {node: source for node, source in sources.items() if source is not None}
+    _drop_redundant_nodes(graph)
+    _lift_attributes(module, known, weights)
+    _merge_tied(known)
+    outputs, values = _outputs(results, known, symbols)
+    written = []
+    for node, target in mutations:
+        (output,), extra = _outputs([node], known, symbols, values)
+        values = extra
+        written.append(Mutation(output, target))
+    output_node = next(n for n in graph.nodes if n.op == "output")
+    output_node.args = (tuple(values),)
+    graph.eliminate_dead_code(is_impure_node=_has_effect)
+    for node in [n for n in graph.nodes if n.op == "placeholder" and not n.users]:
+        graph.erase_node(node)
+        known.pop(node, None)
+    order = [known[n] for n in graph.nodes if n.op == "placeholder"]
+    return Capture(module, order, outputs, written, weights, symbols, known)
+
+
+def _has_effect(node: fx.Node) -> bool:
+    """Say whether a node without users must stay; a functional graph has few of those."""
+    return node.op in ("placeholder", "output") or (
+        isinstance(node.target, torch._ops.OpOverload)
+        and (node.target._schema.is_mutable or not node.target._schema.returns)
+    )
+
+
+def _outputs(
+    results: Sequence[Any],
+    sources: dict[fx.Node, Source],
+    symbols: Symbols,
+    values: list[fx.Node] | None = None,
+) -> tuple[list[Output], list[fx.Node]]:
+    """Return what each result is, and the distinct nodes that the graph has to compute."""
+    values = list(values or [])
+    outputs = []
+    for result in results:
+        if not isinstance(result, fx.Node):
+            outputs.append(Output("constant", constant=result))
+            continue
+        source = sources.get(result)
+        size = _size(result, symbols)
+        if size is not None:
+            outputs.append(Output("size", dim=size))
+        elif source is not None:
+            kind: Any = "argument" if source.kind == "argument" else "weight"
+            outputs.append(Output(kind, index=source.index, name=source.name))
+        else:
+            if result not in values:
+                values.append(result)
+            outputs.append(Output("value", index=values.index(result)))
+    return outputs, values
+
+
+def _size(node: fx.Node, symbols: Symbols) -> Dim | None:
+    """Return the dim expression of an integer node over sizes of the inputs."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.SymInt) or _is_data_dependent(value):
+        return None
+    try:
+        return symbols.dim(value)
+    except UnsupportedExpressionError:
+        return None
+
+
+def _is_data_dependent(value: torch.SymInt) -> bool:
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return bool(free_unbacked_symbols(value))
+
+
+def _drop_redundant_nodes(graph: fx.Graph) -> None:
+    for node in list(graph.nodes):
+        if node.target in _REDUNDANT and not node.users:
+            graph.erase_node(node)
+        elif node.target in _IDENTITIES:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
+def _lift_attributes(
+    module: fx.GraphModule, sources: dict[fx.Node, Source], weights: WeightStore
+) -> None:
+    """Replace `get_attr` of tensors by placeholders bound to the store."""
+    graph = module.graph
+    first = next(iter(graph.nodes))
+    for node in [n for n in graph.nodes if n.op == "get_attr"]:
+        value = operator.attrgetter(str(node.target))(module)
+        if not isinstance(value, torch.Tensor):
+            continue
+        with graph.inserting_before(first):
+            placeholder = graph.placeholder(f"constant_{node.name}")
+        placeholder.meta.update(node.meta)
+        placeholder.meta["val"] = FakeTensorMode().from_tensor(value.detach())
+        sources[placeholder] = Source("weight", name=weights.add(str(node.target), value))
+        node.replace_all_uses_with(placeholder)
+        graph.erase_node(node)
+
+
+def _merge_tied(sources: dict[fx.Node, Source]) -> None:
+    """Let tied weights have one placeholder."""
+    first: dict[Source, fx.Node] = {}
+    for node, source in sources.items():
+        if source.kind == "argument":
+            continue
+        owner = first.setdefault(source, node)
+        if owner is not node:
+            node.replace_all_uses_with(owner)

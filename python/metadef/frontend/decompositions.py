@@ -1,0 +1,74 @@
+"""Which aten ops the graph keeps whole: what the metadef dialect models; the rest is decomposed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._decomp import get_decompositions
+
+aten = torch.ops.aten
+
+#: decompositions that torch has but leaves out of its core table; without them these ops run eagerly
+_EXTRA = (
+    aten._adaptive_avg_pool2d,
+    aten._addmm_activation,
+    aten._native_batch_norm_legit,
+    aten._native_batch_norm_legit_functional,
+    aten._to_copy,
+    aten.adaptive_max_pool2d,
+    aten.adaptive_max_pool3d,
+    aten.addmv,
+    aten.diag,
+    aten.dist,
+    aten.elu,
+    aten.full,
+    aten.grid_sampler_2d,
+    aten.hardtanh,
+    aten.index_select,
+    aten.ldexp,
+    aten.leaky_relu,
+    aten.native_batch_norm,
+    aten.slice_scatter,
+    aten.special_erfcx,
+    aten.special_ndtri,
+    aten.squeeze.dims,
+    aten.tril_indices,
+    aten.triu_indices,
+    aten.unfold,
+    aten.var,
+    aten.var_mean,
+)
+
+#: kept whole although no pass models them: their decompositions end in ops that nobody can lower
+_KEPT = (
+    "aten.fft_",
+    "aten.stft",
+    "aten.istft",
+    "aten.linalg_",
+)
+
+
+def torch_op_name(op: Any) -> str:
+    """Return the torch dialect's name of an `OpOverload`: `torch.aten.add.Tensor`."""
+    return "torch." + op._schema.name.replace("::", ".") + _suffix(op._schema.overload_name)
+
+
+def _suffix(overload: str) -> str:
+    return f".{overload}" if overload else ""
+
+
+@functools.cache
+def decomposition_table() -> dict[Any, Callable[..., Any]]:
+    """Return torch's core decompositions and a few more, minus the ops that we model whole."""
+    from metadef.passes.torch_ops.registry import is_modelled
+
+    table = dict(torch.export.default_decompositions().items())
+    table.update(get_decompositions(_EXTRA))
+    return {
+        op: rule
+        for op, rule in table.items()
+        if not (is_modelled(torch_op_name(op)) or str(op).startswith(_KEPT))
+    }

@@ -1,0 +1,247 @@
+"""From a module and example arguments to a captured graph, by way of torch.export."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export.graph_signature import (
+    ConstantArgument,
+    InputKind,
+    OutputKind,
+    OutputSpec,
+)
+from torch.utils import _pytree as pytree
+
+from metadef.diagnostics import MetadefError
+
+from .capture import Capture, Source, capture
+from .decompositions import decomposition_table
+from .symbols import Symbols
+from .weights import WeightStore
+
+_STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A captured graph with the pytrees of its call: `in_spec` is that of `(args, kwargs)`."""
+
+    graph: Capture
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+    parameters: inspect.Signature | None
+    #: for each leaf of the call: the placeholder's fake value, or the constant it must equal
+    examples: tuple[Any, ...]
+
+
+def export(
+    model: torch.nn.Module | torch.export.ExportedProgram | Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> Exported:
+    """Export a model and decompose what we do not keep whole.
+
+    Raises:
+        MetadefError: torch.export refuses the model; its words and ours say why.
+    """
+    program, parameters, names = _program(model, args, kwargs, dynamic_shapes)
+    table = decomposition_table()
+    with torch.no_grad():
+        try:
+            program = program.run_decompositions(table)
+        except Exception as error:
+            raise MetadefError(f"cannot decompose the exported model: {error}") from error
+    return _exported(program, parameters, names)
+
+
+def _program(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any
+) -> tuple[torch.export.ExportedProgram, inspect.Signature | None, dict[str, str]]:
+    """Return the exported program, the signature of forward, and the user's names of symbols."""
+    if isinstance(model, torch.export.ExportedProgram):
+        if dynamic_shapes is not None:
+            raise MetadefError(
+                "dynamic_shapes: an ExportedProgram has its dynamic dims already; give them to "
+                "torch.export.export"
+            )
+        return model, None, {}
+    if not isinstance(model, torch.nn.Module):
+        if not callable(model):
+            raise MetadefError(
+                "model: expected a torch.nn.Module, an ExportedProgram or a function, got "
+                f"{type(model).__name__}"
+            )
+        model = _Function(model)
+    if not isinstance(args, tuple):
+        args = tuple(args) if isinstance(args, list) else (args,)
+    kwargs = dict(kwargs or {})
+    try:
+        with torch.no_grad():
+            program = torch.export.export(
+                model, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False
+            )
+    except Exception as error:
+        raise MetadefError(_refusal(model, error)) from error
+    signature = inspect.signature(_forward(model))
+    names = _symbol_names(program, model, args, kwargs, dynamic_shapes)
+    return program, signature, names
+
+
+class _Function(torch.nn.Module):
+    """Makes a plain function a module, which is what torch.export takes."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def _forward(model: torch.nn.Module) -> Callable[..., Any]:
+    return model.function if isinstance(model, _Function) else model.forward
+
+
+def _refusal(model: torch.nn.Module, error: Exception) -> str:
+    words = str(error).strip().splitlines()
+    first = words[0] if words else type(error).__name__
+    name = type(model).__name__
+    if isinstance(error, TypeError | AttributeError | ValueError):
+        hint = "the model fails on the example arguments; call it with them in eager mode first"
+    elif "data-dependent" in str(error).lower():
+        hint = "its control flow depends on values of tensors; use torch.cond, or torch.compile"
+    else:
+        hint = "torch.compile(model, backend='metadef') takes models that cannot be exported whole"
+    return f"torch.export refuses {name}: {type(error).__name__}: {first}; {hint}"
+
+
+def _symbol_names(
+    program: torch.export.ExportedProgram,
+    model: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_shapes: Any,
+) -> dict[str, str]:
+    """Return torch's symbol -> the name of the `torch.export.Dim` that the user gave for it."""
+    if not dynamic_shapes:
+        return {}
+    from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
+
+    leaves: list[Any] = []
+    combined = _combine_args(model, args, kwargs)
+    if isinstance(dynamic_shapes, Mapping):
+        dynamic_shapes = {name: dynamic_shapes.get(name) for name in combined}
+    _tree_map_with_path(
+        lambda _path, _leaf, spec=None: leaves.append(spec), combined, dynamic_shapes
+    )
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    inputs = [s for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
+    names: dict[str, str] = {}
+    for spec, shapes in zip(inputs, leaves, strict=False):
+        if isinstance(spec.arg, ConstantArgument) or not shapes:
+            continue
+        value = nodes[spec.arg.name].meta["val"]
+        if not isinstance(value, torch.Tensor):
+            continue
+        axes = shapes.items() if isinstance(shapes, Mapping) else enumerate(shapes)
+        for axis, dim in axes:
+            size = value.shape[axis]
+            if hasattr(dim, "__name__") and isinstance(size, torch.SymInt):
+                expr = size.node.expr
+                if expr.is_Symbol and dim.__name__ not in names.values():
+                    names.setdefault(str(expr), dim.__name__)
+    return names
+
+
+def _exported(
+    program: torch.export.ExportedProgram,
+    parameters: inspect.Signature | None,
+    names: dict[str, str],
+) -> Exported:
+    signature = program.graph_signature
+    written = {
+        spec.target
+        for spec in signature.output_specs
+        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+    }
+    weights = WeightStore()
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    sources: dict[fx.Node, Source | None] = {}
+    by_name: dict[str, Source] = {}
+    examples: list[Any] = []
+    for spec in signature.input_specs:
+        if spec.kind == InputKind.USER_INPUT:
+            source = Source("argument", index=len(examples))
+            if isinstance(spec.arg, ConstantArgument):
+                examples.append(spec.arg.value)
+                sources[nodes[spec.arg.name]] = None
+                continue
+            node = nodes[spec.arg.name]
+            examples.append(node.meta["val"])
+            by_name[spec.arg.name] = source
+        elif spec.kind in _STATE_KINDS:
+            assert spec.target is not None
+            node = nodes[spec.arg.name]
+            kind = "state" if spec.target in written else "weight"
+            name = weights.add(spec.target, _tensor(program, spec.target))
+            source = Source(kind, name=name)
+            by_name[spec.target] = source
+        else:
+            raise MetadefError(
+                f"input '{spec.arg.name}' is a {spec.kind.name.lower()}, which metadef does not take"
+            )
+        sources[node] = source
+    results, mutations = _results(program, signature.output_specs, by_name)
+    symbols = Symbols(_shape_env(program), names)
+    graph = capture(program.graph_module, sources, results, mutations, weights, symbols)
+    call = program.call_spec
+    assert call.in_spec is not None and call.out_spec is not None
+    return Exported(graph, call.in_spec, call.out_spec, parameters, tuple(examples))
+
+
+def _results(
+    program: torch.export.ExportedProgram,
+    specs: list[OutputSpec],
+    by_name: dict[str, Source],
+) -> tuple[list[Any], list[tuple[fx.Node, Source]]]:
+    """Return what the model returns, and the nodes written back to inputs."""
+    output = next(n for n in program.graph.nodes if n.op == "output")
+    results: list[Any] = []
+    mutations: list[tuple[fx.Node, Source]] = []
+    for spec, node in zip(specs, output.args[0], strict=True):
+        if spec.kind == OutputKind.USER_OUTPUT:
+            constant = isinstance(spec.arg, ConstantArgument)
+            results.append(spec.arg.value if constant else node)
+        elif spec.kind == OutputKind.TOKEN:
+            raise MetadefError("effect tokens are not supported")
+        else:
+            assert spec.target is not None
+            mutations.append((node, by_name[spec.target]))
+    return results, mutations
+
+
+def _tensor(program: torch.export.ExportedProgram, name: str) -> torch.Tensor:
+    value = program.state_dict.get(name)
+    if value is None:
+        value = program.constants.get(name)
+    if not isinstance(value, torch.Tensor):
+        raise MetadefError(f"weight '{name}': expected a tensor, got {type(value).__name__}")
+    return value
+
+
+def _shape_env(program: torch.export.ExportedProgram) -> Any:
+    from torch._guards import detect_fake_mode
+
+    values = [n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"]
+    mode = detect_fake_mode([v for v in values if isinstance(v, torch.Tensor)])
+    if mode is None or mode.shape_env is None:
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        return ShapeEnv()
+    return mode.shape_env

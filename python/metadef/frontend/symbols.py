@@ -1,0 +1,186 @@
+"""Symbolic sizes: from torch's sympy expressions to `metadef.symbolic.Dim`, and back from shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy import functions as torch_sympy
+
+from metadef.diagnostics import MetadefError
+from metadef.symbolic import Dim, product
+
+INT64_MAX = 2**63 - 1
+
+Size = int | torch.SymInt
+
+
+class UnsupportedExpressionError(MetadefError):
+    """A size is computed in a way that a dim expression cannot say (through floats, for one)."""
+
+
+@dataclass(frozen=True)
+class SymbolRange:
+    """The values that a symbol may take: `min <= value <= max` and `value % divisor == 0`."""
+
+    min: int
+    max: int
+    divisor: int = 1
+
+
+class Symbols:
+    """The symbols of one graph: torch's `s77` under our names, with their ranges."""
+
+    def __init__(self, shape_env: Any, names: Mapping[str, str] | None = None) -> None:
+        self._env = shape_env
+        self._names = dict(names or {})
+        self._used: set[sympy.Symbol] = set()
+
+    def dim(self, size: Size) -> Dim:
+        """Return a size as a Dim.
+
+        Raises:
+            UnsupportedExpressionError: no dim expression says it.
+        """
+        if not isinstance(size, torch.SymInt):
+            return Dim.of(int(size))
+        return self.expression(size.node.expr)
+
+    def expression(self, expr: sympy.Basic) -> Dim:
+        """Return a sympy expression as a Dim, with symbols under our names."""
+        self._used |= expr.free_symbols
+        return _dim(expr, self._names)
+
+    def name(self, symbol: sympy.Symbol) -> str:
+        return self._names.get(str(symbol), str(symbol))
+
+    def ranges(self) -> dict[str, SymbolRange]:
+        """Return the range of every symbol that a dim has mentioned so far."""
+        found = {}
+        for symbol in sorted(self._used, key=str):
+            bounds = self._env.var_to_range.get(symbol)
+            low = _bound(bounds.lower, 0) if bounds is not None else 0
+            high = _bound(bounds.upper, INT64_MAX) if bounds is not None else INT64_MAX
+            found[self.name(symbol)] = SymbolRange(max(low, 0), high, self._divisor(symbol))
+        return found
+
+    def _divisor(self, symbol: sympy.Symbol) -> int:
+        divisors = [
+            int(mod.args[1])
+            for mod in self._env.divisible
+            if mod.args[0] == symbol and mod.args[1].is_Integer
+        ]
+        return sympy.ilcm(1, *divisors) if divisors else 1
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Solve `symbol` from dim `axis` of input `index`: (size - rest) / scale."""
+
+    index: int
+    axis: int
+    symbol: str
+    expr: Dim
+    plain: bool
+
+
+class SymbolBinder:
+    """Finds the symbols' values from the shapes of tensors whose dims are known expressions."""
+
+    def __init__(self, shapes: Sequence[Sequence[Dim]]) -> None:
+        places = [
+            (dim, index, axis)
+            for index, dims in enumerate(shapes)
+            for axis, dim in enumerate(dims)
+            if not dim.is_static
+        ]
+        self.steps: list[_Step] = []
+        self.checks: list[tuple[int, int, Dim]] = []
+        known: set[str] = set()
+        wanted = frozenset[str]().union(*(dim.symbols for dim, _, _ in places))
+        progress = True
+        while progress:
+            progress = False
+            for dim, index, axis in places:
+                unknown = dim.symbols - known
+                if len(unknown) == 1 and _is_linear(dim, symbol := next(iter(unknown))):
+                    self.steps.append(_Step(index, axis, symbol, dim, dim == Dim.of(symbol)))
+                    known.add(symbol)
+                    progress = True
+        solved = {(s.index, s.axis) for s in self.steps}
+        for dim, index, axis in places:
+            if (index, axis) not in solved and dim.symbols <= known:
+                self.checks.append((index, axis, dim))
+        self.unsolved = wanted - known
+
+    def bind(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+        """Return the symbols' values; a size that has no integer solution is rounded down."""
+        values: dict[str, int] = {}
+        for step in self.steps:
+            size = shapes[step.index][step.axis]
+            values[step.symbol] = size if step.plain else _solve(step, size, values)
+        return values
+
+
+def _solve(step: _Step, size: int, values: Mapping[str, int]) -> int:
+    at_zero = step.expr.evaluate({**values, step.symbol: 0})
+    at_one = step.expr.evaluate({**values, step.symbol: 1})
+    return (size - at_zero) // (at_one - at_zero) if at_one != at_zero else 0
+
+
+def _is_linear(dim: Dim, symbol: str) -> bool:
+    for monomial, _ in dim.terms:
+        calls = [a for a in monomial if not isinstance(a, str)]
+        if any(symbol in a[1].symbols | a[2].symbols for a in calls):
+            return False
+        if monomial.count(symbol) > 1:
+            return False
+    return True
+
+
+def _bound(value: Any, infinite: int) -> int:
+    return int(value) if value.is_Integer else infinite
+
+
+def _dim(expr: sympy.Basic, names: Mapping[str, str]) -> Dim:
+    if isinstance(expr, sympy.Symbol):
+        return Dim.of(names.get(str(expr), str(expr)))
+    if isinstance(expr, sympy.Integer):
+        return Dim.of(int(expr))
+    args = expr.args
+    if isinstance(expr, sympy.Add):
+        return sum((_dim(a, names) for a in args), Dim.of(0))
+    if isinstance(expr, sympy.Mul):
+        return product([_dim(a, names) for a in args])
+    if isinstance(expr, (sympy.Pow, torch_sympy.PowByNatural)):
+        if isinstance(args[1], sympy.Integer) and int(args[1]) >= 0:
+            return product([_dim(args[0], names)] * int(args[1]))
+    call = _call_of(expr)
+    if call is not None:
+        return _fold(call, [_dim(a, names) for a in args])
+    if isinstance(expr, torch_sympy.CeilDiv):
+        numerator, denominator = (_dim(a, names) for a in args)
+        return Dim.call("floordiv", numerator + denominator - 1, denominator)
+    raise UnsupportedExpressionError(f"size '{expr}' is not a dim expression")
+
+
+def _call_of(expr: sympy.Basic) -> str | None:
+    if isinstance(expr, torch_sympy.FloorDiv):
+        return "floordiv"
+    if isinstance(expr, (torch_sympy.Mod, torch_sympy.PythonMod)):
+        return "mod"
+    if isinstance(expr, (sympy.Max, torch_sympy.Max)):
+        return "max"
+    if isinstance(expr, (sympy.Min, torch_sympy.Min)):
+        return "min"
+    return None
+
+
+def _fold(call: str, args: Iterable[Dim]) -> Dim:
+    first, *rest = args
+    for arg in rest:
+        first = Dim.call(call, first, arg)
+    return first
