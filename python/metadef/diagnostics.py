@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -34,3 +35,25 @@ def near_names(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'a' or 'b'?` for the known names close to `name`, or ''."""
     close = difflib.get_close_matches(name, list(known), n=3)
     return "; did you mean " + " or ".join(f"'{c}'" for c in close) + "?" if close else ""
+
+
+def location_text(location: object) -> str:
+    """Return `model.py:41:3` for an MLIR location, or what MLIR prints for one that is not a place."""
+    text = str(location).removeprefix("loc(").removesuffix(")")
+    place = re.fullmatch(r'"(.*)":(\d+):(\d+)', text)
+    return f"{place[1]}:{place[2]}:{place[3]}" if place else text
+
+
+def error_text(error: Exception) -> str:
+    """Return what an exception says: an MLIRError as `file:line:column: error: ...` lines.
+
+    An exception without a message gives the name of its class.
+    """
+    found = getattr(error, "error_diagnostics", None)
+    if not found:
+        return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    lines = []
+    for diagnostic in found:
+        lines.append(f"{location_text(diagnostic.location)}: error: {diagnostic.message}")
+        lines += [f"{location_text(n.location)}: note: {n.message}" for n in diagnostic.notes]
+    return "\n".join(lines)

@@ -1,19 +1,27 @@
 """What a pass is: a frozen dataclass whose fields are its options, and the pipeline that runs it.
 
 Pass `fuse-pointwise` is `passes/fuse_pointwise.py`, class `FusePointwise`; it is imported on demand
-from its name, so there is no registry to keep. Its text form, `fuse-pointwise{max-ops=8}`, round-trips.
+from its name, so there is no registry to keep. Its text form, `fuse-pointwise{max-ops=8}`,
+round-trips. A pipeline mixes passes written in Python with MLIR's own, which nest:
+`builtin.module(fuse-pointwise{max-ops=4},func.func(canonicalize,cse))`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import importlib.resources
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
 from metadef import ir
 from metadef.diagnostics import MetadefError, near_names
+from metadef.instrumentation import Printing, Timing
+from metadef.pass_options import options_text, parse_options
+from metadef.pass_runner import PassRunner, Step
+from metadef.pipeline_text import Element, read_pipeline
 
 
 @dataclass(frozen=True)
@@ -33,23 +41,87 @@ class Pass:
         """The kebab-case name: `FusePointwise` is `fuse-pointwise`."""
         return "".join("-" + c.lower() if c.isupper() else c for c in cls.__name__).lstrip("-")
 
+    def path(self) -> tuple[str, ...]:
+        """Return the ops the pass nests in: none, it takes the module."""
+        return ()
+
     def __str__(self) -> str:
-        options = [
-            f"{f.name.replace('_', '-')}={_option_text(getattr(self, f.name))}"
-            for f in dataclasses.fields(self)
-            if getattr(self, f.name) != f.default
-        ]
-        return self.name() + ("{" + " ".join(options) + "}" if options else "")
+        return self.name() + options_text(self)
+
+
+@dataclass(frozen=True)
+class UpstreamPass:
+    """A pass of MLIR's or torch-mlir's own, nested in the ops that `anchors` names."""
+
+    pass_name: str
+    options: str = ""
+    anchors: tuple[str, ...] = ()
+
+    def name(self) -> str:
+        return self.pass_name
+
+    def path(self) -> tuple[str, ...]:
+        return self.anchors
+
+    def __str__(self) -> str:
+        return self.pass_name + ("{" + self.options + "}" if self.options else "")
+
+    def run(self, module: ir.Operation) -> None:
+        """Run the pass on `module`; what it leaves is verified by the runner.
+
+        Raises:
+            MetadefError: an anchor names no op (MLIR would match nothing and say nothing).
+        """
+        for op in self.anchors:
+            if op != "any" and not _is_op(module.context, op):
+                raise MetadefError(f"pass '{self}': no op '{op}' to nest in")
+        manager = self.manager()
+        manager.enable_verifier(False)
+        manager.run(module)
+
+    def manager(self) -> ir.passmanager.PassManager:
+        """Return MLIR's pass manager that holds the pass alone.
+
+        Raises:
+            MetadefError: MLIR knows no such pass, or it does not take these options or this place.
+        """
+        text = str(self)
+        for op in reversed(("builtin.module", *self.anchors)):
+            text = f"{op}({text})"
+        try:
+            return ir.passmanager.PassManager.parse(text)
+        except ValueError as error:
+            raise MetadefError(self._explain(str(error))) from None
+
+    def _explain(self, message: str) -> str:
+        if "does not refer to a registered pass" in message:
+            return f"unknown pass '{self.pass_name}'{near_names(self.pass_name, pass_names())}"
+        first = message.strip().splitlines()[0].removeprefix("<Pass-Options-Parser>: ")
+        return f"pass '{self}': {first}"
+
+
+_user_passes: dict[str, type[Pass]] = {}
+
+
+def add_pass(cls: type[Pass]) -> None:
+    """Make a user's pass known under its name.
+
+    Raises:
+        MetadefError: a built-in pass has the name.
+    """
+    if cls.name() in _built_in_names():
+        raise MetadefError(f"pass '{cls.name()}' is built in; give class {cls.__name__} a new name")
+    _user_passes[cls.name()] = cls
 
 
 def pass_names() -> list[str]:
-    """Return the names of all built-in passes, sorted."""
-    folder = importlib.resources.files("metadef.passes")
-    return sorted(
-        f.name[:-3].replace("_", "-")
-        for f in folder.iterdir()
-        if f.name.endswith(".py") and not f.name.startswith("_")
-    )
+    """Return the names of all passes written in Python, built-in and loaded, sorted."""
+    return sorted({*_built_in_names(), *_user_passes})
+
+
+def user_pass_names() -> list[str]:
+    """Return the names of the passes that user files brought in, sorted."""
+    return sorted(_user_passes)
 
 
 def find_pass(name: str) -> type[Pass]:
@@ -58,7 +130,9 @@ def find_pass(name: str) -> type[Pass]:
     Raises:
         MetadefError: no such pass; the near names are listed.
     """
-    if name not in pass_names():
+    if name in _user_passes:
+        return _user_passes[name]
+    if name not in _built_in_names():
         raise MetadefError(f"unknown pass '{name}'{near_names(name, pass_names())}")
     module = importlib.import_module("metadef.passes." + name.replace("-", "_"))
     cls = getattr(module, "".join(part.capitalize() for part in name.split("-")))
@@ -66,12 +140,118 @@ def find_pass(name: str) -> type[Pass]:
     return cls
 
 
-def run_passes(module: ir.Module, passes: list[Pass]) -> None:
-    """Run passes on a module one after another (no printing; see `PassRunner` for the rest)."""
-    with module.context, ir.Location.unknown():
-        for p in passes:
-            p.run(module.operation)
+def parse_pass(text: str) -> Pass:
+    """Return the pass that `fuse-pointwise{max-ops=8}` says.
+
+    Raises:
+        MetadefError: malformed text, unknown pass or option, or a value of the wrong type.
+    """
+    elements = read_pipeline(text)
+    if len(elements) != 1 or elements[0].children is not None:
+        raise MetadefError(f"pass text '{text}': expected one pass, such as 'name{{option=value}}'")
+    return _python_pass(elements[0])
 
 
-def _option_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def parse_pipeline(text: str) -> list[Step]:
+    """Return the passes of `builtin.module(a,func.func(b,c),d{max-ops=4})` in order.
+
+    Raises:
+        MetadefError: malformed text, unknown pass or option, or a pass in the wrong place.
+    """
+    elements = read_pipeline(text)
+    if len(elements) != 1 or elements[0].name != "builtin.module" or elements[0].children is None:
+        raise MetadefError(
+            f"pipeline text '{text}': expected 'builtin.module(...)' around the passes"
+        )
+    return steps_of(elements[0].children)
+
+
+def parse_passes(text: str) -> list[Step]:
+    """Return the passes of a comma-separated list, the inside of `builtin.module(...)`."""
+    return steps_of(read_pipeline(text))
+
+
+def find_step(name: str, options: str = "") -> Step:
+    """Return the pass called `name`; one of MLIR's that wants another op than the module nests.
+
+    Raises:
+        MetadefError: unknown pass or option, or a value of the wrong type.
+    """
+    if name in pass_names():
+        return _python_pass(Element(name, options))
+    upstream = UpstreamPass(name, options)
+    with ir.Context():
+        try:
+            upstream.manager()
+        except MetadefError as error:
+            wants = re.search(r"restricted to '([\w.]+)' on a PassManager", str(error))
+            if wants is None:
+                raise
+            upstream = UpstreamPass(name, options, (wants[1],))
+            upstream.manager()
+    return upstream
+
+
+def steps_of(elements: Sequence[Element], anchors: tuple[str, ...] = ()) -> list[Step]:
+    """Return the passes that `elements`, nested in `anchors`, stand for, each checked."""
+    steps: list[Step] = []
+    known = set(pass_names())
+    for element in elements:
+        if element.children is not None:
+            steps += steps_of(element.children, (*anchors, element.name))
+        elif element.name not in known:
+            upstream = UpstreamPass(element.name, element.options, anchors)
+            with ir.Context():
+                upstream.manager()
+            steps.append(upstream)
+        elif anchors:
+            raise MetadefError(
+                f"pass '{element.name}' takes the builtin.module and cannot nest in '{anchors[-1]}'"
+            )
+        else:
+            steps.append(_python_pass(element))
+    return steps
+
+
+def run_passes(
+    module: ir.Module,
+    passes: Sequence[Step],
+    *,
+    printing: Printing | None = None,
+    ir_dir: str | Path | None = None,
+    verify: bool = True,
+    timing: Timing | None = None,
+    on_stage: Callable[[Step, ir.Operation], None] | None = None,
+) -> None:
+    """Run passes on a module one after another; `ir_dir` gets the IR after each, in numbered files.
+
+    Raises:
+        MetadefError: what a pass raised about the user's input, with a note that names the pass.
+        PipelineError: any other failure; its text says how to reproduce it.
+    """
+    shown = printing or Printing()
+    if ir_dir is not None:
+        shown = replace(shown, ir_dir=Path(ir_dir))
+    PassRunner(printing=shown, verify=verify, timing=timing, on_stage=on_stage).run(module, passes)
+
+
+def _python_pass(element: Element) -> Pass:
+    cls = find_pass(element.name)
+    return cls(**parse_options(cls, element.name, element.options))
+
+
+def _is_op(context: ir.Context, name: str) -> bool:
+    try:
+        context.dialects[name.partition(".")[0]]  # loads the dialect
+    except IndexError:
+        return False
+    return context.is_registered_operation(name)
+
+
+def _built_in_names() -> list[str]:
+    folder = importlib.resources.files("metadef.passes")
+    return [
+        f.name[:-3].replace("_", "-")
+        for f in folder.iterdir()
+        if f.name.endswith(".py") and not f.name.startswith("_")
+    ]

@@ -1,0 +1,312 @@
+"""`metadef-opt`: runs passes over MLIR text, with mlir-opt's manners."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from metadef import ir
+from metadef.cli.expected_diagnostics import Collector, mismatches, read_expected
+from metadef.cli.explain import explain_text, list_text
+from metadef.diagnostics import MetadefError, PipelineError, error_text, near_names
+from metadef.instrumentation import ALL, Printing, Timing
+from metadef.loading import load_file
+from metadef.pass_runner import PassRunner, Step
+from metadef.pipeline import find_step, parse_pipeline, pass_names
+from metadef.pipelines import passes_of
+
+#: between the parts of a file that `--split-input-file` treats one by one
+SPLIT_MARKER = "// -----"
+_CONFIGURATION = "// configuration:"
+
+
+class UsageError(MetadefError):
+    """The command line asks for something that does not exist; exit code 2."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the reader of all options but the passes themselves (`--canonicalize`, ...)."""
+    parser = _Parser(
+        prog="metadef-opt",
+        usage="metadef-opt [FILE] [--PASS[=OPTIONS] ...] [options]",
+        description="Run passes over MLIR text; --list names them, --explain PASS tells about one.",
+        allow_abbrev=False,
+        add_help=False,
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=100),
+    )
+    add = parser.add_argument
+    add("input", metavar="FILE", nargs="?", default="-", help="MLIR text or bytecode; - is stdin")
+    add("-o", dest="output", metavar="FILE", default="-", help="where the result goes; - is stdout")
+    add("--pass-pipeline", metavar="TEXT", help="builtin.module(a,func.func(b),c{max-ops=4})")
+    add("--pipeline", metavar="NAME", help="a named pipeline: front or kernel")
+    add("--load", metavar="FILE.py", action="append", default=[], help="add a user's passes, ops")
+    add("--list", action="store_true", help="list passes and pipelines")
+    add("--explain", metavar="PASS", help="say what a pass or pipeline does, with its options")
+    add("--split-input-file", action="store_true", help=f"treat parts between {SPLIT_MARKER} alone")
+    add("--verify-diagnostics", action="store_true", help="check expected-error {{..}} comments")
+    add("--verify-each", nargs="?", const="true", default="true", choices=["true", "false"],
+        help="verify after each pass (default true)")  # fmt: skip
+    add("--mlir-print-ir-before-all", action="store_true", help="print IR before each pass")
+    add("--mlir-print-ir-after-all", action="store_true", help="print IR after each pass")
+    add("--mlir-print-ir-before", metavar="A,B", default="", help="print IR before these passes")
+    add("--mlir-print-ir-after", metavar="A,B", default="", help="print IR after these passes")
+    add("--mlir-print-ir-tree-dir", metavar="DIR", help="put that IR in numbered files instead")
+    add("--mlir-print-debuginfo", action="store_true", help="print locations")
+    add("--mlir-print-op-generic", action="store_true", help="print ops in generic form")
+    add("--mlir-timing", action="store_true", help="print the wall time of each pass")
+    add("--mlir-generate-reproducer", metavar="FILE", help="leave IR and command of a failed pass")
+    add("--run-reproducer", action="store_true", help="run the command that FILE holds")
+    add("--allow-unregistered-dialect", action="store_true", help="accept ops nobody defined")
+    add("--help", action="store_true", help="show this and exit")
+    return parser
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A `--pass` or `--pipeline` of the command line, in order."""
+
+    name: str
+    options: str = ""
+    is_pipeline: bool = False
+
+    def steps(self, known_options: Sequence[str]) -> Sequence[Step]:
+        if self.is_pipeline:
+            return passes_of(self.name)
+        try:
+            return [find_step(self.name, self.options)]
+        except MetadefError as error:
+            if not str(error).startswith("unknown pass"):
+                raise
+            known = [*known_options, *(f"--{n}" for n in pass_names())]
+            near = near_names(f"--{self.name}", known)
+            raise UsageError(f"unknown pass or option '--{self.name}'{near}") from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return 0, 1 when the input or a pass failed, or 2 for wrong usage."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone, which is its right
+        return 1
+    except (MetadefError, OSError) as error:
+        text = "\n".join([str(error), *getattr(error, "__notes__", [])])
+        print(f"metadef-opt: error: {text}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def _run(argv: list[str]) -> int:
+    parser = make_parser()
+    rest, requests = _take_requests(argv, parser)
+    args = parser.parse_args(rest)
+    try:
+        loaded = [load_file(path) for path in args.load]
+        if args.help:
+            names = ", ".join(f"--{n}" for file in loaded for n in file.passes)
+            print(parser.format_help() + (f"\nloaded passes: {names}" if names else ""), end="\n")
+            return 0
+        if args.list or args.explain:
+            print(list_text() if args.list else explain_text(args.explain))
+            return 0
+        source = _read(args.input)
+        if args.run_reproducer:
+            config, extra = _take_requests(_configuration(source, args.input), parser)
+            args, requests = parser.parse_args([*config, *rest]), [*extra, *requests]
+        steps = _steps(args, requests, parser)
+        _check_names(args, steps)
+    except PipelineError:
+        raise
+    except MetadefError as error:
+        raise UsageError(str(error)) from error
+    return _Session(args, steps).run(source)
+
+
+def _take_requests(
+    argv: Sequence[str], parser: argparse.ArgumentParser
+) -> tuple[list[str], list[_Request]]:
+    """Split the command line into what `parser` reads and the passes, which keep their order."""
+    known = parser._option_string_actions
+    rest: list[str] = []
+    requests: list[_Request] = []
+    tokens = iter(argv)
+    for token in tokens:
+        if token.startswith("-") and not token.startswith(("--", "-o")) and len(token) > 1:
+            token = "-" + token  # mlir-opt takes -cse for --cse
+        key, equals, value = token.partition("=")
+        if key == "--pipeline":
+            requests.append(_Request(value if equals else next(tokens, ""), is_pipeline=True))
+        elif token == "--verify-each":
+            rest.append("--verify-each=true")
+        elif token.startswith("--") and key not in known:
+            requests.append(_Request(key[2:], value))
+        else:
+            rest.append(token)
+    return rest, requests
+
+
+def _steps(
+    args: argparse.Namespace, requests: list[_Request], parser: argparse.ArgumentParser
+) -> list[Step]:
+    if args.pass_pipeline is not None:
+        if requests:
+            raise UsageError("--pass-pipeline cannot be mixed with --PASS or --pipeline")
+        return parse_pipeline(args.pass_pipeline)
+    known = list(parser._option_string_actions)
+    return [step for request in requests for step in request.steps(known)]
+
+
+def _check_names(args: argparse.Namespace, steps: Sequence[Step]) -> None:
+    """Refuse to print around a pass that does not run: a typing error would print nothing."""
+    running = {step.name() for step in steps}
+    for option in ("before", "after"):
+        for name in _names(getattr(args, f"mlir_print_ir_{option}")) - running:
+            raise UsageError(
+                f"--mlir-print-ir-{option}: no pass '{name}' runs{near_names(name, running)}"
+            )
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+def _read(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise PipelineError(f"cannot read '{path}': {error.strerror}") from error
+
+
+def _configuration(source: bytes, path: str) -> list[str]:
+    for line in source.decode(errors="replace").splitlines():
+        if line.startswith(_CONFIGURATION):
+            return shlex.split(line.removeprefix(_CONFIGURATION))
+    raise UsageError(f"--run-reproducer: '{path}' has no line that starts '{_CONFIGURATION}'")
+
+
+@dataclass
+class _Session:
+    """One run of the command over its input, which may have several parts."""
+
+    args: argparse.Namespace
+    steps: Sequence[Step]
+
+    def run(self, source: bytes) -> int:
+        self.timing = Timing() if self.args.mlir_timing else None
+        self.name = "<stdin>" if self.args.input == "-" else self.args.input
+        context = ir.make_context()
+        context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
+        context.emit_error_diagnostics = self.args.verify_diagnostics
+        parts = _parts(source) if self.args.split_input_file else [source]
+        outputs, failed = [], False
+        for index, part in enumerate(parts):
+            runner = self._runner(f"{index:02}" if len(parts) > 1 else "")
+            process = self._verify if self.args.verify_diagnostics else self._process
+            try:
+                outputs.append(process(context, part, runner))
+            except MetadefError as error:
+                text = "\n".join([str(error), *getattr(error, "__notes__", [])])
+                print(f"metadef-opt: error: {text}", file=sys.stderr)
+                failed = True
+        self._write(f"{SPLIT_MARKER}\n".join(o for o in outputs if o is not None))
+        if self.timing is not None:
+            print(self.timing.report(), file=sys.stderr)
+        return 1 if failed else 0
+
+    def _runner(self, part: str) -> PassRunner:
+        args = self.args
+        tree = args.mlir_print_ir_tree_dir
+        return PassRunner(
+            printing=Printing(
+                before=ALL if args.mlir_print_ir_before_all else _names(args.mlir_print_ir_before),
+                after=ALL if args.mlir_print_ir_after_all else _names(args.mlir_print_ir_after),
+                ir_dir=Path(tree) / part if tree is not None else None,
+                generic=args.mlir_print_op_generic,
+                debug_info=args.mlir_print_debuginfo,
+            ),
+            verify=args.verify_each == "true",
+            timing=self.timing,
+            reproducer=Path(args.mlir_generate_reproducer) if args.mlir_generate_reproducer else None,
+            load=tuple(args.load),
+            keep_failures=not args.verify_diagnostics,
+        )
+
+    def _process(self, context: ir.Context, part: bytes, runner: PassRunner) -> str:
+        with context:
+            start = time.perf_counter()
+            module = self._parse(part)
+            self._time("Parser", start)
+            runner.run(module, self.steps)
+            start = time.perf_counter()
+            asm = module.operation.get_asm(
+                enable_debug_info=self.args.mlir_print_debuginfo,
+                print_generic_op_form=self.args.mlir_print_op_generic,
+            )
+            self._time("Output", start)
+            return asm.rstrip() + "\n"
+
+    def _parse(self, part: bytes) -> ir.Module:
+        try:
+            if self.args.input != "-" and not self.args.split_input_file:
+                return ir.Module.parseFile(self.args.input)
+            return ir.Module.parse(part)
+        except ir.MLIRError as error:
+            text = error_text(error).replace("-:", f"{self.name}:") or "malformed MLIR"
+            raise PipelineError(text) from error
+
+    def _verify(self, context: ir.Context, part: bytes, runner: PassRunner) -> str | None:
+        """Process `part` and compare its diagnostics with those that its comments expect."""
+        collector = Collector()
+        handler = context.attach_diagnostic_handler(collector.handle)
+        output = None
+        try:
+            output = self._process(context, part, runner)
+        except MetadefError as error:
+            collector.add_exception(error)
+        finally:
+            handler.detach()
+        expected = read_expected(part.decode())
+        problems = mismatches(expected, collector.found, self.name)
+        if problems:
+            raise MetadefError("diagnostics differ from what is expected\n" + "\n".join(problems))
+        return output
+
+    def _time(self, name: str, start: float) -> None:
+        if self.timing is not None:
+            self.timing.add([name], time.perf_counter() - start)
+
+    def _write(self, text: str) -> None:
+        if self.args.output == "-":
+            print(text, end="")
+            sys.stdout.flush()
+            return
+        Path(self.args.output).write_text(text)
+
+
+def _parts(source: bytes) -> list[bytes]:
+    """Split at the marker; blank lines in front keep the line numbers those of the file."""
+    parts: list[bytes] = []
+    current: list[bytes] = []
+    for number, line in enumerate(source.splitlines(keepends=True), start=1):
+        if line.strip() == SPLIT_MARKER.encode():
+            parts.append(b"".join(current))
+            current = [b"\n" * number]
+        else:
+            current.append(line)
+    return [*parts, b"".join(current)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
