@@ -9,6 +9,7 @@ the project's own dialects are loaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from torch_mlir import passmanager, rewrite
 from torch_mlir.dialects import (
@@ -29,6 +30,12 @@ from torch_mlir.dialects import (
 )
 from torch_mlir.ir import *  # noqa: F403
 from torch_mlir.ir import Block, Context, Location, Module, Operation, OpView
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Tell the type checker that the names from native modules exist; it cannot see them."""
+
 
 def make_context() -> Context:
     """Return a context with torch-mlir's and Metadef's dialects loaded and no threads."""
