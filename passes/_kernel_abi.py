@@ -17,7 +17,7 @@ DIMS = "metadef.dims"
 SCRATCH = "metadef.scratch"
 THREAD_SCRATCH = "metadef.thread_scratch"
 SERIAL = "metadef.serial"
-IN_PLACE = "metadef.in_place"
+NOALIAS = "metadef.noalias"
 WRITABLE = "bufferization.writable"
 BARRIER = "metadef_barrier"
 #: bytes; every part of the scratch memory starts at a multiple of it
@@ -97,10 +97,11 @@ def index_value(dim: Dim, symbols: Mapping[str, ir.Value]) -> ir.Value:
     return _constant(0) if total is None else total
 
 
-def export(function: ir.OpView, claim_noalias: bool) -> None:
+def export(function: ir.OpView, has_barriers: bool) -> None:
     """Give the kernel its exported function; its own body becomes internal.
 
-    `claim_noalias`: outputs that are not planned in place alias nothing else.
+    Outputs of a kernel marked `metadef.noalias` say so to LLVM, except beside a barrier: LLVM would
+    take it that other threads do not write them meanwhile.
     """
     roles = parameters(function)
     name = ir.StringAttr(function.attributes["sym_name"]).value
@@ -109,7 +110,7 @@ def export(function: ir.OpView, claim_noalias: bool) -> None:
         function.attributes["sym_name"] = ir.StringAttr.get(f"{name}_body")
         function.attributes["sym_visibility"] = ir.StringAttr.get("private")
         function.attributes["llvm.linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
-        _build_body(function, roles, claim_noalias)
+        _build_body(function, roles, NOALIAS in function.attributes and not has_barriers)
 
 
 def _build_entry(function: ir.OpView, name: str, roles: list[Parameter]) -> None:
@@ -164,14 +165,13 @@ def _build_body(function: ir.OpView, roles: list[Parameter], claim_noalias: bool
     """Replace the memref arguments by pointers and build the memrefs from them."""
     block = ir.entry_block(function)
     pointer = ir.Type.parse("!llvm.ptr")
-    in_place = _in_place_outputs(function)
     types, attributes, fresh = [], [], []
     for role in roles:
         is_memref = isinstance(role.value.type, ir.MemRefType)
         types.append(pointer if is_memref else role.value.type)
         fresh.append(block.add_argument(types[-1], function.location))
-        writable = is_memref and WRITABLE in role.attributes and len(types) - 1 not in in_place
-        attributes.append({"llvm.noalias": ir.UnitAttr.get()} if writable and claim_noalias else {})
+        claims = claim_noalias and is_memref and WRITABLE in role.attributes
+        attributes.append({"llvm.noalias": ir.UnitAttr.get()} if claims else {})
     symbols = {
         ir.StringAttr(role.attributes[SYMBOL]).value: value
         for role, value in zip(roles, fresh, strict=True)
@@ -196,7 +196,7 @@ def _memref(pointer: ir.Value, role: Parameter, symbols: Mapping[str, ir.Value])
     sizes = [Dim.of(size) if size != _DYNAMIC else None for size in type_.shape]
     if None in sizes and role.role == "memref":
         assert DIMS in role.attributes, f"argument of type {type_} has no {DIMS}"
-        sizes = [Dim.of(getattr(d, "value")) for d in ir.ArrayAttr(role.attributes[DIMS])]
+        sizes = [Dim.of(d.value) for d in ir.ArrayAttr(role.attributes[DIMS])]
     if None in sizes:  # scratch: bytes, addressed from the start; its size is of no use
         sizes = [Dim.of(0)]
     dims = [size for size in sizes if size is not None]
@@ -218,13 +218,6 @@ def _memref(pointer: ir.Value, role: Parameter, symbols: Mapping[str, ir.Value])
         "builtin.unrealized_conversion_cast", results=[type_], operands=[value]
     )
     return cast.result
-
-
-def _in_place_outputs(function: ir.OpView) -> frozenset[int]:
-    """Return the numbers of the arguments that share memory with another in some dispatch."""
-    if IN_PLACE not in function.attributes:
-        return frozenset()
-    return frozenset(ir.DenseI64ArrayAttr(function.attributes[IN_PLACE]))
 
 
 def _argument_attributes(function: ir.OpView, count: int) -> list[ir.DictAttr]:

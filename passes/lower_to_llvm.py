@@ -57,9 +57,9 @@ class LowerToLlvm(Pass):
         _align_allocations(module)
         _replace_strided_copies(module)
         _run(module, _TO_LOOPS)
-        claims_noalias = not _lower_barriers(module)
+        has_barriers = _lower_barriers(module)
         for function in _kernels(module):
-            abi.export(function, claims_noalias)
+            abi.export(function, has_barriers)
         _convert_halves_through_f32(module)
         _allow_contraction(module)
         _run(module, _TO_LLVM)

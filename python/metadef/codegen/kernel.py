@@ -1,0 +1,51 @@
+"""A compiled kernel: object code and what the runtime must know to call it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from metadef.symbolic import Dim
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """Object code of one kernel with the ABI `void symbol(args, syms, scratch, tid, nthreads)`.
+
+    `symbols` orders syms. A call needs `scratch` bytes, and `thread_scratch` bytes for each thread
+    on top. Thread 0 alone runs a `serial` kernel. `name` is the kernel's name in its module.
+    """
+
+    name: str
+    symbol: str
+    code: bytes
+    symbols: tuple[str, ...] = ()
+    scratch: Dim = Dim(())
+    thread_scratch: int = 0
+    serial: bool = False
+
+    def to_bytes(self) -> bytes:
+        """Return all but the name as bytes: a line of JSON, then the object code."""
+        header = {
+            "symbol": self.symbol,
+            "symbols": list(self.symbols),
+            "scratch": str(self.scratch),
+            "thread_scratch": self.thread_scratch,
+            "serial": self.serial,
+        }
+        return json.dumps(header).encode() + b"\n" + self.code
+
+    @staticmethod
+    def from_bytes(name: str, content: bytes) -> CompiledKernel:
+        """Return the kernel that `to_bytes` wrote, as the one called `name`."""
+        line, _, code = content.partition(b"\n")
+        header = json.loads(line)
+        return CompiledKernel(
+            name=name,
+            symbol=header["symbol"],
+            code=code,
+            symbols=tuple(header["symbols"]),
+            scratch=Dim.of(header["scratch"]),
+            thread_scratch=header["thread_scratch"],
+            serial=header["serial"],
+        )

@@ -1,0 +1,246 @@
+"""A compiled model in this process: the back graph, run by one native call.
+
+    program = build_program(module, kernels, weights, threads=2)
+    outputs = program([x], {"B": 4})
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import torch
+
+from metadef import ir
+from metadef.codegen.kernel import CompiledKernel
+from metadef.diagnostics import MetadefError
+from metadef.symbolic import Dim
+
+from .back_graph import Arena, BackGraph, Input, Output, Tensor, find_function, read_function
+from .jit import Library, dispatch_loop
+from .tables import Layout, Table
+
+#: tables kept for each context; one is a few words for each kernel of the program
+_TABLES_KEPT = 64
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes: intermediate tensors without and with reuse, scratch, weights and @init's results."""
+
+    arena_before: Dim
+    arena: Dim
+    scratch: Dim
+    constants: int
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """Median time of one step, in ns."""
+
+    kernel: str
+    location: str
+    ns: float
+
+
+class _Context:
+    """The memory of one call at a time: an arena, scratch memory, and tables that point there."""
+
+    def __init__(self) -> None:
+        self.arena = torch.empty(0, dtype=torch.uint8)
+        self.scratch = torch.empty(0, dtype=torch.uint8)
+        self.tables: OrderedDict[tuple[int, ...], Table] = OrderedDict()
+
+    def table(self, layout: Layout, key: tuple[int, ...]) -> Table:
+        """Return the table for the symbol values `key`."""
+        table = self.tables.get(key)
+        if table is None:
+            values = dict(zip(layout.symbols, key, strict=True))
+            self._grow(layout, values)
+            table = layout.table(values, self.arena.data_ptr(), self.scratch.data_ptr())
+            self.tables[key] = table
+            if len(self.tables) > _TABLES_KEPT:
+                self.tables.popitem(last=False)
+        elif len(self.tables) > 1:
+            self.tables.move_to_end(key)
+        return table
+
+    def _grow(self, layout: Layout, values: Mapping[str, int]) -> None:
+        arena = layout.graph.arena.evaluate(values)
+        scratch = max((s.evaluate(values) for s in layout.scratch_sizes), default=0)
+        if arena > self.arena.numel() or scratch > self.scratch.numel():
+            self.tables.clear()  # they point to the memory that goes
+        if arena > self.arena.numel():
+            self.arena = torch.empty(arena, dtype=torch.uint8)
+        if scratch > self.scratch.numel():
+            self.scratch = torch.empty(scratch, dtype=torch.uint8)
+
+
+class Program:
+    """A function of the back graph, ready to run; calls from several threads are safe."""
+
+    def __init__(
+        self,
+        graph: BackGraph,
+        kernels: Mapping[str, CompiledKernel],
+        library: Library,
+        weights: Mapping[str, torch.Tensor],
+        threads: int,
+    ) -> None:
+        self.graph = graph
+        self._kernels = kernels
+        self._library = library  # the code that the tables call
+        self._weights = {name: _weight(name, weights, t) for name, t in graph.weights.items()}
+        self._layout = self._new_layout(threads)
+        self._run = dispatch_loop()
+        self._contexts: list[_Context] = []
+        self._outputs_are_results = [b for b, _ in graph.results] == [
+            Output(i) for i in range(len(graph.outputs))
+        ] and all(t == o for (_, t), o in zip(graph.results, graph.outputs, strict=True))
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that a call uses."""
+        return self._layout.threads
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the symbols whose values a call needs."""
+        return self._layout.symbols
+
+    @property
+    def bytes(self) -> MemoryUse:
+        """The program's memory, apart from inputs and outputs; arena and scratch for each call."""
+        scratch = Dim.of(0)
+        for size in self._layout.scratch_sizes:
+            scratch = Dim.call("max", scratch, size)
+        constants = {t.data_ptr(): t.nbytes for t in self._weights.values()}
+        graph = self.graph
+        return MemoryUse(graph.arena_before, graph.arena, scratch, sum(constants.values()))
+
+    def __call__(
+        self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int] | None = None
+    ) -> list[torch.Tensor]:
+        """Run the program on inputs of the compiled dtypes and dims; return fresh tensors.
+
+        A result that is an input or a weight (under a reshape) shares its memory, as in torch.
+        `symbols` has the value of each symbol.
+        """
+        layout = self._layout
+        key = tuple([symbols[name] for name in layout.symbols]) if symbols else ()
+        try:
+            context = self._contexts.pop()  # atomic, as is append
+        except IndexError:
+            context = _Context()
+        try:
+            table = context.table(layout, key)
+            inputs, outputs = _fill(layout, table, inputs)
+            self._run(table.address)
+        finally:
+            self._contexts.append(context)
+        if self._outputs_are_results:
+            return outputs
+        return self._results(table, inputs, outputs)
+
+    def profile(
+        self,
+        inputs: Sequence[torch.Tensor],
+        symbols: Mapping[str, int] | None = None,
+        rounds: int = 20,
+    ) -> list[KernelTime]:
+        """Run `rounds` times with a barrier after each step; return the time of each step in order."""
+        layout = self._new_layout(self.threads)
+        layout.wait_after_every_step()
+        steps = self.graph.steps
+        times = np.zeros((rounds, len(steps) + 1), np.int64)
+        context = _Context()
+        table = context.table(layout, tuple((symbols or {})[name] for name in layout.symbols))
+        _, outputs = _fill(layout, table, inputs)
+        for row in times:
+            table.set_times(row.ctypes.data)
+            self._run(table.address)
+        del outputs  # kept while the kernels wrote there
+        durations = np.diff(times, axis=1)
+        return [
+            KernelTime(step.kernel, step.location, median(durations[:, i].tolist()))
+            for i, step in enumerate(steps)
+        ]
+
+    def _new_layout(self, threads: int) -> Layout:
+        addresses = {k.symbol: self._library.address(k.symbol) for k in self._kernels.values()}
+        return Layout(self.graph, self._kernels, addresses, self._weights, threads)
+
+    def _results(
+        self, table: Table, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        found = []
+        for (buffer, _), shape in zip(self.graph.results, table.result_shapes, strict=True):
+            if isinstance(buffer, Input):
+                tensor = inputs[buffer.number]
+            elif isinstance(buffer, Output):
+                tensor = outputs[buffer.number]
+            else:
+                assert not isinstance(buffer, Arena), "a result in the arena"
+                tensor = self._weights[buffer.name]
+            found.append(tensor if tensor.shape == shape else tensor.view(shape))
+        return found
+
+
+def build_program(
+    module: ir.Module,
+    kernels: Mapping[str, CompiledKernel],
+    weights: Mapping[str, torch.Tensor],
+    threads: int,
+) -> Program:
+    """Load the kernels of a planned back graph, run its @init, and return its @main.
+
+    Raises:
+        MetadefError: a weight is missing, or is not a CPU tensor of the declared dims and dtype.
+    """
+    assert threads >= 1, f"{threads} threads"
+    objects = {kernel.symbol: kernel.code for kernel in kernels.values()}
+    library = Library(objects.values())
+    known = dict(weights)
+    init = find_function(module, "init")
+    if init is not None:
+        names = [ir.StringAttr(n).value for n in ir.ArrayAttr(init.attributes["metadef.results"])]
+        run_once = Program(read_function(init), kernels, library, weights, threads)
+        known.update(zip(names, run_once([]), strict=True))
+    main = find_function(module, "main")
+    assert main is not None, "the back graph has no @main"
+    return Program(read_function(main), kernels, library, known, threads)
+
+
+def _fill(
+    layout: Layout, table: Table, inputs: Sequence[torch.Tensor]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Write the pointers of inputs and new outputs into the table; return both, to be kept alive."""
+    words = table.words
+    dense = [t if t.is_contiguous() else t.contiguous() for t in inputs]
+    for tensor, slots in zip(dense, layout.input_slots, strict=True):
+        address = tensor.data_ptr()
+        for slot in slots:
+            words[slot] = address
+    outputs = [torch.empty(shape, dtype=dtype) for shape, dtype in table.outputs]
+    for tensor, slots in zip(outputs, layout.output_slots, strict=True):
+        address = tensor.data_ptr()
+        for slot in slots:
+            words[slot] = address
+    return dense, outputs
+
+
+def _weight(name: str, weights: Mapping[str, torch.Tensor], declared: Tensor) -> torch.Tensor:
+    """Return the weight as a dense CPU tensor."""
+    if name not in weights:
+        raise MetadefError(f"weight '{name}': expected a tensor in the weight store, got none")
+    tensor = weights[name].detach()
+    shape = tuple(dim.value for dim in declared.dims)
+    if tuple(tensor.shape) != shape or tensor.dtype != declared.dtype or tensor.device.type != "cpu":
+        raise MetadefError(
+            f"weight '{name}': expected {declared.dtype} {list(shape)} on cpu, "
+            f"got {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
+        )
+    return tensor.contiguous()

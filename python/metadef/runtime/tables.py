@@ -1,0 +1,154 @@
+"""The tables that the native loop reads, laid out for given symbol values and addresses.
+
+One array of 64-bit words holds the job, the records, the symbols and the pointers, in this order;
+dispatch.ll says what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from metadef.codegen.kernel import CompiledKernel
+from metadef.symbolic import Dim
+
+from .back_graph import Arena, BackGraph, Buffer, Input, Weight
+from .dependences import Access, aligned, barriers_after
+
+_WAIT, _SERIAL = 1, 2
+_JOB_WORDS, _RECORD_WORDS, _WORD = 5, 4, 8
+_TIMES = 4  # word of the job
+
+
+@dataclass
+class Table:
+    """A job ready to run once the pointers of inputs and outputs are in `words`."""
+
+    words: memoryview
+    address: int
+    outputs: tuple[tuple[tuple[int, ...], torch.dtype], ...]
+    result_shapes: tuple[tuple[int, ...], ...]
+    storage: np.ndarray
+
+    def set_times(self, address: int) -> None:
+        """Have thread 0 write the time before each record to an array at `address` (0: none)."""
+        self.words[_TIMES] = address
+
+
+class Layout:
+    """What is the same in every table of a program."""
+
+    def __init__(
+        self,
+        graph: BackGraph,
+        kernels: Mapping[str, CompiledKernel],
+        addresses: Mapping[str, int],
+        weights: Mapping[str, torch.Tensor],
+        threads: int,
+    ) -> None:
+        self.graph = graph
+        self.threads = threads
+        steps = graph.steps
+        used = [kernels[step.kernel] for step in steps]
+        self.scratch_sizes = tuple(dict.fromkeys(_scratch(k, threads) for k in used))
+        self.symbols = _symbols(graph, used)
+
+        self._order = [name for kernel in used for name in kernel.symbols]
+        self._pointers_at = _JOB_WORDS + _RECORD_WORDS * len(steps) + len(self._order)
+        buffers = [b for step in steps for b in (*step.reads, *step.writes)]
+        words = np.zeros(self._pointers_at + len(buffers), np.int64)
+        words[1], words[3] = len(steps), threads
+        waits = barriers_after(
+            [
+                Access.of(step, bool(_scratch(kernel, threads).terms))
+                for step, kernel in zip(steps, used, strict=True)
+            ]
+        )
+        records = words[_JOB_WORDS : _JOB_WORDS + _RECORD_WORDS * len(steps)].reshape(-1, 4)
+        pointer, symbol = self._pointers_at, _JOB_WORDS + _RECORD_WORDS * len(steps)
+        for i, (step, kernel) in enumerate(zip(steps, used, strict=True)):
+            flags = (_WAIT if waits[i] else 0) | (_SERIAL if kernel.serial else 0)
+            records[i] = (addresses[kernel.symbol], pointer * _WORD, symbol * _WORD, flags)
+            pointer += len(step.reads) + len(step.writes)
+            symbol += len(kernel.symbols)
+        self._words = words
+        self._place(buffers, weights)
+
+    def _place(self, buffers: Sequence[Buffer], weights: Mapping[str, torch.Tensor]) -> None:
+        """Fill in the weights' pointers; note where the others' go."""
+        graph = self.graph
+        inputs: list[list[int]] = [[] for _ in graph.inputs]
+        outputs: list[list[int]] = [[] for _ in graph.outputs]
+        arena: list[tuple[int, Dim]] = []
+        for at, buffer in enumerate(buffers, self._pointers_at):
+            if isinstance(buffer, Weight):
+                self._words[at] = weights[buffer.name].data_ptr()
+            elif isinstance(buffer, Arena):
+                arena.append((at, buffer.offset))
+            elif isinstance(buffer, Input):
+                inputs[buffer.number].append(at)
+            else:
+                outputs[buffer.number].append(at)
+        self.input_slots = tuple(tuple(slots) for slots in inputs)
+        self.output_slots = tuple(tuple(slots) for slots in outputs)
+        self._arena_slots = np.array([at for at, _ in arena], np.int64)
+        # An offset is a sum of coefficients times monomials: one product of matrices for them all.
+        monomials = dict.fromkeys(m for _, offset in arena for m, _ in offset.terms)
+        columns = {monomial: i for i, monomial in enumerate(monomials)}
+        self._monomials = tuple(Dim(((m, 1),)) for m in monomials)
+        self._coefficients = np.zeros((len(arena), len(columns)), np.int64)
+        for row, (_, offset) in enumerate(arena):
+            for monomial, coefficient in offset.terms:
+                self._coefficients[row, columns[monomial]] = coefficient
+
+    def table(self, values: Mapping[str, int], arena: int, scratch: int) -> Table:
+        """Return the table for symbol `values`, an arena and scratch memory at these addresses."""
+        words = self._words.copy()
+        address: int = words.ctypes.data
+        count = int(words[1])
+        words[0], words[2] = address + _JOB_WORDS * _WORD, scratch
+        symbols_at = _JOB_WORDS + _RECORD_WORDS * count
+        records = words[_JOB_WORDS:symbols_at].reshape(-1, _RECORD_WORDS)
+        records[:, 1:3] += address
+        words[symbols_at : self._pointers_at] = [values[name] for name in self._order]
+        monomials = np.array([m.evaluate(values) for m in self._monomials], np.int64)
+        words[self._arena_slots] = arena + self._coefficients @ monomials
+        graph = self.graph
+        return Table(
+            words=memoryview(words),
+            address=address,
+            outputs=tuple((_shape(t.dims, values), t.dtype) for t in graph.outputs),
+            result_shapes=tuple(_shape(t.dims, values) for _, t in graph.results),
+            storage=words,
+        )
+
+    def wait_after_every_step(self) -> None:
+        """Set every barrier, so that times between records are whole kernels' times."""
+        count = int(self._words[1])
+        records = self._words[_JOB_WORDS : _JOB_WORDS + _RECORD_WORDS * count]
+        records.reshape(-1, _RECORD_WORDS)[:, 3] |= _WAIT
+
+
+def _scratch(kernel: CompiledKernel, threads: int) -> Dim:
+    """Return the bytes of scratch memory that a run of the kernel touches."""
+    own = aligned(Dim.of(kernel.thread_scratch)) * threads
+    return aligned(kernel.scratch) + own if own.terms else kernel.scratch
+
+
+def _symbols(graph: BackGraph, kernels: Sequence[CompiledKernel]) -> tuple[str, ...]:
+    """Return the names of all symbols that a table depends on."""
+    names = {name for kernel in kernels for name in (*kernel.symbols, *kernel.scratch.symbols)}
+    names |= graph.arena.symbols
+    for tensor in (*graph.outputs, *(t for _, t in graph.results)):
+        for dim in tensor.dims:
+            names |= dim.symbols
+    for buffer in graph.arena_ranges():
+        names |= buffer.offset.symbols
+    return tuple(sorted(names))
+
+
+def _shape(dims: Sequence[Dim], values: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(dim.evaluate(values) for dim in dims)
