@@ -1,21 +1,28 @@
 """How ops are defined here: MLIR's Python-defined dialects plus labelled constraints.
 
-    class SoftmaxOp(MetadefDialect.Operation, ConstrainedOp, name="softmax", traits=[ir.ext.Pure]):
+    C1 = constraint("softmax-C1", "dim is an axis of x")
+
+    def infer(x: Shaped, dim: int) -> Shaped:
+        C1.check(0 <= dim < x.rank, f"dim {dim} of rank {x.rank}")
+        return x
+
+    class SoftmaxOp(MetadefOp, name="softmax", traits=[ir.ext.Pure]):
         x: Operand
         result: Result
         dim: ir.IntegerAttr
-        constraints = (constraint("softmax-C1", "dim is an axis of x", lambda op: ...),)
+        constraints = (C1,)
 
-A constraint's check returns None when it holds, or the text of what came instead.
+The shape function checks the constraints, so that verifier, builder and shape inference agree:
+each runs the same function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from metadef import ir
+from metadef.diagnostics import ShapeInferenceError
 
 Operand = ir.ext.Operand[Any]
 Result = ir.ext.Result[Any]
@@ -23,29 +30,25 @@ Result = ir.ext.Result[Any]
 
 @dataclass(frozen=True)
 class Constraint:
-    """One labelled rule of an op, shared by verifier, generated docs and the negative test."""
+    """One labelled rule of an op, shared by shape function, verifier, docs and the negative test."""
 
     label: str
     rule: str
-    check: Callable[[Any], str | None]
+
+    def check(self, holds: bool, got: str) -> None:
+        """Raise when the rule does not hold; `got` says what came instead.
+
+        Raises:
+            ShapeInferenceError: `label: rule, got ...`.
+        """
+        if not holds:
+            raise self.broken(got)
+
+    def broken(self, got: str) -> ShapeInferenceError:
+        """Return the error that reports the rule as broken."""
+        return ShapeInferenceError(f"{self.label}: {self.rule}, got {got}")
 
 
-def constraint(label: str, rule: str, check: Callable[[Any], str | None]) -> Constraint:
-    return Constraint(label, rule, check)
-
-
-class ConstrainedOp:
-    """Mix-in that verifies `constraints` in order and reports the first that fails."""
-
-    constraints: ClassVar[tuple[Constraint, ...]] = ()
-
-    def verify_invariants(self) -> bool:
-        for rule in self.constraints:
-            got = rule.check(self)
-            if got is not None:
-                op: Any = self
-                op.location.emit_error(
-                    f"'{op.operation.name}' op: {rule.label}: {rule.rule}, got {got}"
-                )
-                return False
-        return True
+def constraint(label: str, rule: str) -> Constraint:
+    """Return the constraint `label: rule`; the label is `op-C1`, `op-C2`, ..."""
+    return Constraint(label, rule)
