@@ -22,6 +22,7 @@ from torch_mlir.dialects import (
     llvm,
     math,
     memref,
+    quant,
     scf,
     tensor,
     transform,

@@ -1,0 +1,40 @@
+"""`metadef.dispatch`: run an outlined kernel."""
+
+from collections.abc import Sequence
+
+from metadef import ir
+from metadef.dialect import Operand, Result, constraint
+from metadef.dialects.metadef.attributes import symbol
+from metadef.dialects.metadef.op import MetadefOp, create
+from metadef.dialects.metadef.shapes import Shaped, shape_of
+
+C1 = constraint("dispatch-C1", "kernel refers to a function by name")
+
+
+class DispatchOp(MetadefOp, name="dispatch", traits=[ir.ext.Pure]):
+    """The results of the function `kernel` on the operands.
+
+    That the function exists and has these types is for the pass that outlines to keep: symbols are
+    looked up per module, not per op.
+    """
+
+    xs: Sequence[Operand]
+    ys: Sequence[Result]
+    kernel: ir.FlatSymbolRefAttr
+
+    constraints = (C1,)
+    operand_groups = 32
+    result_groups = 32
+
+    def infer_results(self) -> list[Shaped]:
+        C1.check(bool(symbol(self, "kernel")), "''")
+        return [shape_of(r) for r in self.results]
+
+
+def dispatch(
+    kernel: str, xs: Sequence[ir.Value], results: Sequence[ir.Type]
+) -> tuple[ir.Value, ...]:
+    """Build a run of the function `kernel`; return its results."""
+    reference = ir.FlatSymbolRefAttr.get(kernel)
+    op = create(DispatchOp, list(xs), list(results), kernel=reference)
+    return tuple(op.results)
