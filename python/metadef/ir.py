@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from torch_mlir import passmanager, rewrite
+from torch_mlir._mlir_libs import _mlir
 from torch_mlir.dialects import (
     arith,
     bufferization,
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Tell the type checker that the names from native modules exist; it cannot see them."""
+
+
+# Where the bindings look for the module of a dialect; without it they search, and fail, each time
+# an attribute of ours is read.
+_mlir.globals.append_dialect_search_prefix("metadef.dialects")
 
 
 def make_context() -> Context:

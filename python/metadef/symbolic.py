@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Union
 
 from metadef.diagnostics import MetadefError
@@ -39,8 +39,8 @@ class Dim:
         if isinstance(value, Dim):
             return value
         if isinstance(value, int):
-            return _make({(): value})
-        return _Parser(value).parse()
+            return _constant(value)
+        return _parse(value)
 
     @staticmethod
     def call(name: str, lhs: DimLike, rhs: DimLike) -> Dim:
@@ -215,6 +215,16 @@ def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
             return None
         quotient[tuple(rest)] = coefficient // factor
     return _make(quotient)
+
+
+@lru_cache(maxsize=4096)
+def _constant(value: int) -> Dim:
+    return _make({(): value})
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Dim:
+    return _Parser(text).parse()
 
 
 class _Parser:
