@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from metadef.symbolic import Dim
 
+from .importer import rewrite_strided_views
 from .symbols import Symbols, UnsupportedExpressionError
 from .weights import WeightStore
 
@@ -55,19 +56,19 @@ class Mutation:
 
 @dataclass
 class Capture:
-    """A functional aten graph whose placeholders are `sources` and whose outputs are distinct."""
+    """A functional aten graph; `source_of` says what its placeholders are, its outputs are distinct."""
 
     module: fx.GraphModule
-    sources: list[Source]
+    source_of: dict[fx.Node, Source]
     outputs: list[Output]
     mutations: list[Mutation]
     weights: WeightStore
     symbols: Symbols
-    source_of: dict[fx.Node, Source] = field(default_factory=dict)
 
-    @property
-    def placeholders(self) -> list[fx.Node]:
-        return [n for n in self.module.graph.nodes if n.op == "placeholder"]
+    def bindings(self) -> list[tuple[fx.Node, Source]]:
+        """Return each placeholder with its source, in order."""
+        nodes = [n for n in self.module.graph.nodes if n.op == "placeholder"]
+        return [(node, self.source_of[node]) for node in nodes]
 
 
 #: assertions that hold by the checks of the call's own signature, or restate dtypes known at export
@@ -100,6 +101,7 @@ def capture(
     graph = module.graph
     known = {node: source for node, source in sources.items() if source is not None}
     _drop_redundant_nodes(graph)
+    rewrite_strided_views(module)
     _lift_attributes(module, known, weights)
     _merge_tied(known)
     outputs, values = _outputs(results, known, symbols)
@@ -114,8 +116,7 @@ def capture(
     for node in [n for n in graph.nodes if n.op == "placeholder" and not n.users]:
         graph.erase_node(node)
         known.pop(node, None)
-    order = [known[n] for n in graph.nodes if n.op == "placeholder"]
-    return Capture(module, order, outputs, written, weights, symbols, known)
+    return Capture(module, known, outputs, written, weights, symbols)
 
 
 def _has_effect(node: fx.Node) -> bool:

@@ -24,7 +24,6 @@ _EXTRA = (
     aten.diag,
     aten.dist,
     aten.elu,
-    aten.full,
     aten.grid_sampler_2d,
     aten.hardtanh,
     aten.index_select,
@@ -42,8 +41,10 @@ _EXTRA = (
     aten.var_mean,
 )
 
-#: kept whole although no pass models them: their decompositions end in ops that nobody can lower
+#: kept whole whether a pass models them or not: the decompositions end in ops that nobody can
+#: lower; that of attention picks a kernel whose strides break views that the model has already made
 _KEPT = (
+    "aten.scaled_dot_product_attention",
     "aten.fft_",
     "aten.stft",
     "aten.istft",
@@ -63,12 +64,17 @@ def _suffix(overload: str) -> str:
 @functools.cache
 def decomposition_table() -> dict[Any, Callable[..., Any]]:
     """Return torch's core decompositions and a few more, minus the ops that we model whole."""
-    from metadef.passes.torch_ops.registry import is_modelled
+    from metadef.passes.convert_torch_to_metadef import is_modelled
 
     table = dict(torch.export.default_decompositions().items())
     table.update(get_decompositions(_EXTRA))
     return {
         op: rule
         for op, rule in table.items()
-        if not (is_modelled(torch_op_name(op)) or str(op).startswith(_KEPT))
+        if not str(op).startswith(_KEPT) and (_may_alias(op) or not is_modelled(torch_op_name(op)))
     }
+
+
+def _may_alias(op: Any) -> bool:
+    """Say whether a composite op may return its operand: it depends on strides, so torch decides."""
+    return op._can_decompose() and any(r.alias_info is not None for r in op._schema.returns)

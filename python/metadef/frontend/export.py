@@ -109,16 +109,24 @@ def _forward(model: torch.nn.Module) -> Callable[..., Any]:
 
 
 def _refusal(model: torch.nn.Module, error: Exception) -> str:
-    words = str(error).strip().splitlines()
-    first = words[0] if words else type(error).__name__
-    name = type(model).__name__
-    if isinstance(error, TypeError | AttributeError | ValueError):
-        hint = "the model fails on the example arguments; call it with them in eager mode first"
-    elif "data-dependent" in str(error).lower():
+    name, words = type(model).__name__, _words(error)
+    if "constraint" in words.lower():
+        hint = "change dynamic_shapes so that every dim in its range takes the same path"
+    elif "data-dependent" in words.lower():
         hint = "its control flow depends on values of tensors; use torch.cond, or torch.compile"
+    elif isinstance(error, TypeError | AttributeError | ValueError | RuntimeError):
+        hint = "call the model with the example arguments in eager mode first"
     else:
         hint = "torch.compile(model, backend='metadef') takes models that cannot be exported whole"
-    return f"torch.export refuses {name}: {type(error).__name__}: {first}; {hint}"
+    return f"torch.export refuses {name}: {type(error).__name__}: {words}; {hint}"
+
+
+def _words(error: Exception) -> str:
+    """Return what torch says, without its advice on debugging torch."""
+    text = str(error).split("The error above occurred")[0]
+    text = text.replace('For more information, run with TORCH_LOGS="+dynamic".', "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:4])[:600] or type(error).__name__
 
 
 def _symbol_names(

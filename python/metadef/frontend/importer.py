@@ -13,29 +13,28 @@ attributes instead of ops:
 from __future__ import annotations
 
 import functools
+import operator
+import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
 from torch_mlir.extras.fx_as_strided import rewrite_as_strided
-from torch_mlir.extras.fx_importer import (
-    SYMBOLIC_TORCH_OPS,
-    ContextCache,
-    FxImporter,
-    GraphNodeImporter,
-)
+from torch_mlir.extras.fx_importer import ContextCache, FxImporter, GraphNodeImporter
 
 from metadef import ir
 from metadef.diagnostics import MetadefError
 from metadef.symbolic import Dim
 
-from .capture import Source
 from .symbols import SymbolRange, Symbols
 
-#: frames of a stack trace that are not the model's own
-_FOREIGN = ("/torch/nn/modules/module.py", "/torch/_dynamo/", "/torch/fx/", "/torch/export/")
+if TYPE_CHECKING:
+    from .capture import Source
+
+#: where torch keeps its own code: such frames are not the model's
+_TORCH_FOLDER = os.path.dirname(torch.__file__)
 
 
 def import_graph(
@@ -49,7 +48,6 @@ def import_graph(
     Raises:
         MetadefError: the graph holds something that the torch dialect cannot say.
     """
-    rewrite_as_strided(module.graph)
     context = context or ir.make_context()
     importer = FxImporter(
         context=context,
@@ -60,7 +58,8 @@ def import_graph(
     try:
         func = importer.import_stateless_graph(module.graph)
     except (NotImplementedError, TypeError, AssertionError, KeyError) as error:
-        raise MetadefError(f"cannot import the graph into the torch dialect: {error}") from error
+        words = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+        raise MetadefError(f"cannot import the graph into the torch dialect: {words}") from error
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     with context, ir.Location.unknown():
         func.attributes["arg_attrs"] = ir.ArrayAttr.get(
@@ -71,6 +70,17 @@ def import_graph(
     return mlir_module
 
 
+def rewrite_strided_views(module: fx.GraphModule) -> None:
+    """Say each `as_strided` of the graph as an indexing of its base, where sizes allow that.
+
+    The torch dialect knows no strides. What cannot be said stays as it is, for torch to run.
+    """
+    try:
+        rewrite_as_strided(module.graph)
+    except ValueError:
+        module.graph.eliminate_dead_code()
+
+
 def source_line(node: fx.Node) -> tuple[str, int] | None:
     """Return file and line of the model's code that made a node, if the trace knows it."""
     return _innermost_frame(node.meta.get("stack_trace") or "")
@@ -78,11 +88,12 @@ def source_line(node: fx.Node) -> tuple[str, int] | None:
 
 @functools.lru_cache(maxsize=4096)
 def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
+    """Return the innermost frame of the model's code, or of torch.nn where there is no other."""
     frames = re.findall(r'File "([^"]+)", line (\d+)', stack_trace)
-    for file, line in reversed(frames):
-        if not any(part in file for part in _FOREIGN):
-            return file, int(line)
-    return (frames[-1][0], int(frames[-1][1])) if frames else None
+    own = [f for f in frames if not f[0].startswith((_TORCH_FOLDER, "torch/"))]
+    layers = [f for f in frames if f[0].startswith(os.path.join(_TORCH_FOLDER, "nn"))]
+    chosen = own or layers
+    return (chosen[-1][0], int(chosen[-1][1])) if chosen else None
 
 
 class _Context(ContextCache):  # type: ignore[misc]
@@ -109,15 +120,26 @@ class _NodeImporter(GraphNodeImporter):  # type: ignore[misc]
         if (node, 0) in self._v:
             self._annotate(self._v[(node, 0)].owner, node.meta.get("val"))
 
-    def _import_symbolic_torch_op(self, loc: ir.Location, node: fx.Node, target: Any) -> None:
-        value = node.meta.get("val")
-        if isinstance(value, torch.SymInt) and target not in SYMBOLIC_TORCH_OPS:
-            self._import_size(loc, node, value)
-        else:
-            super()._import_symbolic_torch_op(loc, node, target)
+    def import_nodes(self, nodes: Iterable[fx.Node], **options: Any) -> None:
+        super().import_nodes(self._without_size_arithmetic(nodes), **options)
+
+    def _without_size_arithmetic(self, nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
+        """Import integer arithmetic on sizes here, whatever its function; yield the other nodes."""
+        for node in nodes:
+            value = node.meta.get("val")
+            if (
+                node.op == "call_function"
+                and isinstance(value, torch.SymInt)
+                and not isinstance(node.target, torch._ops.OpOverload)
+                and node.target is not operator.getitem
+            ):
+                loc = self._cc.get_node_location(node) or ir.Location.unknown()
+                self._import_size(loc, node, value)
+            else:
+                yield node
 
     def _import_size(self, loc: ir.Location, node: fx.Node, value: torch.SymInt) -> None:
-        """Import integer arithmetic on sizes as one op that carries the whole expression."""
+        """Emit one op that carries the whole expression."""
         operation = ir.Operation.create(
             "torch.symbolic_int",
             results=[self._cc.torch_int_type],

@@ -1,0 +1,161 @@
+"""Runs a compiled graph: native code for all of it, or native parts with eager ops between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .capture import Capture, Mutation, Output, Source
+from .symbols import SymbolBinder
+from .weights import WeightStore
+
+
+class Program(Protocol):
+    """What the runtime builds of a graph: dense tensors in, fresh tensors out."""
+
+    def __call__(
+        self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int]
+    ) -> list[torch.Tensor]: ...
+
+
+Graph = Callable[[Sequence[Any], Mapping[str, int]], list[Any]]
+
+
+class NativeGraph:
+    """A whole graph as one native program: takes the flat leaves of a call, gives its values."""
+
+    def __init__(self, capture: Capture, program: Program) -> None:
+        self._program = program
+        inputs = [
+            source
+            for node, source in capture.bindings()
+            if source.kind != "weight" and isinstance(node.meta.get("val"), torch.Tensor)
+        ]
+        self._pick = _picker(inputs, capture.weights)
+
+    def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+        return self._program(self._pick(leaves), symbols)
+
+
+class MixedGraph:
+    """A graph whose modules are native and whose other nodes torch runs."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._module = capture.module
+        self._pick = _picker([source for _, source in capture.bindings()], capture.weights)
+
+    def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+        with torch.no_grad():
+            return list(self._module(*self._pick(leaves)))
+
+
+class NativePart(torch.nn.Module):
+    """One native part of a mixed graph: binds the symbols from the tensors it is given."""
+
+    def __init__(self, capture: Capture, program: Program, returns_tuple: bool) -> None:
+        super().__init__()
+        self._graph = NativeGraph(capture, program)
+        self._results = Results(capture.outputs, [], capture.weights)
+        self._returns_tuple = returns_tuple
+        bindings = [(n, s) for n, s in capture.bindings() if s.kind == "argument"]
+        values = [(s.index, n.meta["val"]) for n, s in bindings]
+        self._tensors = [i for i, v in values if isinstance(v, torch.Tensor)]
+        self._sizes = [i for i, v in values if isinstance(v, torch.SymInt)]
+        dims = [
+            tuple(capture.symbols.dim(size) for size in value.shape)
+            for _, value in values
+            if isinstance(value, torch.Tensor)
+        ]
+        dims += [(capture.symbols.dim(v),) for _, v in values if isinstance(v, torch.SymInt)]
+        self._binder = SymbolBinder(dims)
+
+    def forward(self, *args: Any) -> Any:
+        leaves = list(args)
+        for index in self._tensors:
+            leaves[index] = dense(leaves[index])
+        symbols: dict[str, int] = {}
+        if self._binder.steps:
+            shapes: list[Sequence[int]] = [leaves[i].shape for i in self._tensors]
+            shapes += [(leaves[i],) for i in self._sizes]
+            symbols = self._binder.bind(shapes)
+        values = self._graph(leaves, symbols)
+        results = self._results.collect(values, args, symbols)
+        return tuple(results) if self._returns_tuple else results[0]
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor as native code reads it: row-major, no lazy bits, no autograd."""
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if not tensor.is_contiguous() or tensor.is_neg() or tensor.is_conj():
+        tensor = tensor.resolve_neg().resolve_conj().contiguous()
+    return tensor
+
+
+class Results:
+    """Makes the leaves of a model's result from the values of its graph, and writes mutations."""
+
+    def __init__(
+        self, outputs: Sequence[Output], mutations: Sequence[Mutation], weights: WeightStore
+    ) -> None:
+        self._outputs = list(outputs)
+        self._mutations = list(mutations)
+        self._weights = weights
+        #: the graph's values are the leaves, as they are
+        self.plain = not mutations and all(
+            o.kind == "value" and o.index == i for i, o in enumerate(outputs)
+        )
+
+    def collect(
+        self, values: list[Any], given: Sequence[Any], symbols: Mapping[str, int]
+    ) -> list[Any]:
+        """Return the leaves; `given` are the leaves of the call, as the caller passed them."""
+        if self.plain:
+            return values
+        results = [self._leaf(output, values, given, symbols) for output in self._outputs]
+        with torch.no_grad():
+            for mutation in self._mutations:
+                target = mutation.target
+                tensor = (
+                    given[target.index]
+                    if target.kind == "argument"
+                    else self._weights.source(target.name)
+                )
+                tensor.copy_(self._leaf(mutation.value, values, given, symbols))
+        return results
+
+    def _leaf(
+        self, output: Output, values: list[Any], given: Sequence[Any], symbols: Mapping[str, int]
+    ) -> Any:
+        match output.kind:
+            case "value":
+                return values[output.index]
+            case "argument":
+                return given[output.index]
+            case "weight":
+                return self._weights.source(output.name)
+            case "size":
+                assert output.dim is not None
+                return output.dim.evaluate(symbols)
+            case "constant":
+                return output.constant
+
+
+def _picker(sources: list[Source], weights: WeightStore) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return the function from the call's leaves to the values of `sources`."""
+    indices = [source.index for source in sources]
+    if all(source.kind == "argument" for source in sources):
+        return lambda leaves: [leaves[i] for i in indices]
+    fixed = [None if s.kind == "argument" else dense(weights.source(s.name)) for s in sources]
+    state = {i: s.name for i, s in enumerate(sources) if s.kind == "state"}
+
+    def pick(leaves: Sequence[Any]) -> list[Any]:
+        values = [leaves[i] if f is None else f for i, f in zip(indices, fixed, strict=True)]
+        for i, name in state.items():
+            values[i] = dense(weights.source(name))
+        return values
+
+    return pick
+

@@ -1,0 +1,176 @@
+"""Says for each op of a graph who runs it: native code, native code by way of linalg, or torch."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import fx
+
+from metadef import ir
+from metadef.diagnostics import MetadefError
+from metadef.pass_runner import PassRunner
+
+from .decompositions import torch_op_name
+from .importer import import_graph, source_line
+from .symbols import Symbols
+
+Kind = Literal["native", "linalg", "eager"]
+
+_NATIVE_DTYPES = {
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who runs the op of a node, and why where it is torch."""
+
+    op: str
+    kind: Kind
+    reason: str = ""
+    #: `file:line` of the model's code, or ''
+    line: str = ""
+
+
+class Support:
+    """Gives verdicts for the nodes of one graph; equal ops with equal operands are tried once."""
+
+    def __init__(self, symbols: Symbols, lowers: Callable[[str], str | None]) -> None:
+        """`lowers` tries an op that metadef does not model, in a module's text: None or why not."""
+        self._symbols = symbols
+        self._lowers = lowers
+        self._tried: dict[object, tuple[Kind, str]] = {}
+        self._context: ir.Context | None = None
+
+    def verdicts(self, graph: fx.Graph) -> dict[fx.Node, Verdict]:
+        """Return the verdict of every op of the graph (not of placeholders and outputs)."""
+        found = {}
+        for node in graph.nodes:
+            if node.op == "call_function" and node.target is not operator.getitem:
+                kind, reason = self._verdict(node)
+                found[node] = Verdict(op_name(node), kind, reason, line_of(node))
+        return found
+
+    def _verdict(self, node: fx.Node) -> tuple[Kind, str]:
+        target, value = node.target, node.meta.get("val")
+        if isinstance(value, torch.SymInt) and not isinstance(target, torch._ops.OpOverload):
+            return self._size_verdict(value)
+        if not isinstance(target, torch._ops.OpOverload):
+            return "eager", "a higher-order or Python operator"
+        if target is torch.ops.aten.as_strided.default:
+            return "eager", "depends on strides in a way that no index says"
+        if _is_random(node):
+            return "eager", "draws from torch's random generator"
+        if node.meta.get("unbacked_bindings"):
+            return "eager", "the size of its result depends on the data"
+        if not target._schema.returns:
+            return "eager", "has an effect and no result"
+        for tensor in _tensors(node):
+            if tensor.dtype not in _NATIVE_DTYPES:
+                return "eager", f"{str(tensor.dtype).removeprefix('torch.')} tensors"
+            if tensor.layout is not torch.strided:
+                return "eager", f"tensors of layout {tensor.layout}"
+        key = _key(node)
+        if key not in self._tried:
+            self._tried[key] = self._try(node)
+        return self._tried[key]
+
+    def _size_verdict(self, value: torch.SymInt) -> tuple[Kind, str]:
+        try:
+            self._symbols.dim(value)
+        except MetadefError as error:
+            return "eager", str(error)
+        return "native", ""
+
+    def _try(self, node: fx.Node) -> tuple[Kind, str]:
+        from metadef.passes.convert_torch_to_metadef import ConvertTorchToMetadef
+
+        self._context = self._context or ir.make_context()
+        try:
+            module = import_graph(_alone(node), {}, self._symbols, self._context)
+            PassRunner(keep_failures=False).run(module, [ConvertTorchToMetadef()])
+        except MetadefError as error:
+            return "eager", str(error).splitlines()[0]
+        if not any(op.operation.name == "metadef.opaque" for op in ir.operations(module)):
+            return "native", ""
+        why_not = self._lowers(str(module))
+        return ("linalg", "") if why_not is None else ("eager", why_not)
+
+
+def _is_random(node: fx.Node) -> bool:
+    """Say whether the op draws random numbers: attention does only where it has dropout."""
+    target: Any = node.target
+    if target is torch.ops.aten.scaled_dot_product_attention.default:
+        dropout = node.args[4] if len(node.args) > 4 else node.kwargs.get("dropout_p", 0.0)
+        return dropout != 0.0
+    return torch.Tag.nondeterministic_seeded in target.tags
+
+
+def op_name(node: fx.Node) -> str:
+    """Return the op's name as torch spells it: `aten.add.Tensor`."""
+    target: Any = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return torch_op_name(target).removeprefix("torch.").removesuffix(".default")
+    return getattr(target, "__name__", str(target))
+
+
+def line_of(node: fx.Node) -> str:
+    """Return `file:line` of the model's code that made the node, or ''."""
+    place = source_line(node)
+    return f"{place[0]}:{place[1]}" if place else ""
+
+
+def _tensors(node: fx.Node) -> Iterable[torch.Tensor]:
+    for value in [n.meta.get("val") for n in (*node.all_input_nodes, node)]:
+        for item in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(item, torch.Tensor):
+                yield item
+
+
+def _key(node: fx.Node) -> object:
+    """Return what two nodes share when one trial answers for both."""
+
+    def describe(value: Any) -> object:
+        if isinstance(value, fx.Node):
+            return describe(value.meta.get("val"))
+        if isinstance(value, torch.Tensor):
+            return (value.dtype, tuple(str(size) for size in value.shape))
+        if isinstance(value, list | tuple):
+            return tuple(describe(v) for v in value)
+        return str(value)
+
+    keywords = tuple((k, describe(v)) for k, v in node.kwargs.items())
+    return (node.target, describe(node.args), keywords, describe(node.meta.get("val")))
+
+
+def _alone(node: fx.Node) -> fx.GraphModule:
+    """Return a graph that has only the node, with placeholders for its operands."""
+    graph = fx.Graph()
+    inputs: dict[fx.Node, fx.Node] = {}
+    for operand in node.all_input_nodes:
+        inputs[operand] = graph.placeholder(operand.name)
+        inputs[operand].meta["val"] = operand.meta["val"]
+    copy = graph.node_copy(node, lambda n: inputs[n])
+    value = node.meta.get("val")
+    results = [copy]
+    if isinstance(value, list | tuple):
+        results = []
+        for i, item in enumerate(value):
+            if item is not None:
+                results.append(graph.call_function(operator.getitem, (copy, i)))
+                results[-1].meta["val"] = item
+    graph.output(tuple(results))
+    return fx.GraphModule(torch.nn.Module(), graph)
