@@ -124,6 +124,11 @@ def user_pass_names() -> list[str]:
     return sorted(_user_passes)
 
 
+def class_name_of(name: str) -> str:
+    """Return `FusePointwise` for `fuse-pointwise`."""
+    return "".join(part.capitalize() for part in name.split("-"))
+
+
 def find_pass(name: str) -> type[Pass]:
     """Return the class of the pass called `name`.
 
@@ -135,7 +140,7 @@ def find_pass(name: str) -> type[Pass]:
     if name not in _built_in_names():
         raise MetadefError(f"unknown pass '{name}'{near_names(name, pass_names())}")
     module = importlib.import_module("metadef.passes." + name.replace("-", "_"))
-    cls = getattr(module, "".join(part.capitalize() for part in name.split("-")))
+    cls: type[Pass] = getattr(module, class_name_of(name))
     assert issubclass(cls, Pass)
     return cls
 

@@ -7,6 +7,7 @@ point and location are set), and returns the value or values that replace the op
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,33 +44,41 @@ def apply_patterns(root: ir.Operation, patterns: Iterable[Pattern]) -> int:
     by_root: dict[str, list[Pattern]] = {}
     for p in patterns:
         by_root.setdefault(p.root, []).append(p)
-    work = [op for op in ir.operations(root) if op.operation.name in by_root]
-    erased: set[Any] = set()
+    work: OrderedDict[int, Any] = OrderedDict()
+    for op in ir.operations(root):
+        _add(work, op, by_root)
     count = 0
     while work:
-        pending, work = work, []
-        for op in pending:
-            if op.operation in erased:
-                continue
-            for p in by_root[op.operation.name]:
-                with ir.InsertionPoint(op), op.location:
-                    replacement = p.rewrite(op)
-                if replacement is None:
-                    continue
+        _, op = work.popitem(last=False)
+        for p in by_root[op.operation.name]:
+            with ir.InsertionPoint(op), op.location:
+                replacement = p.rewrite(op)
+            if replacement is not None:
                 values = [replacement] if isinstance(replacement, ir.Value) else list(replacement)
-                for old, new in zip(op.operation.results, values, strict=True):
-                    for use in old.uses:
-                        user = use.owner
-                        if user.operation.name in by_root:
-                            work.append(user)
-                    old.replace_all_uses_with(new)
-                work += [v.owner.opview for v in values if _is_rewritable(v, by_root)]
-                erased.add(op.operation)
-                op.operation.erase()
+                _replace(op, values, work, by_root)
                 count += 1
                 break
     return count
 
 
-def _is_rewritable(value: ir.Value, by_root: dict[str, list[Pattern]]) -> bool:
-    return isinstance(value.owner, ir.Operation) and value.owner.name in by_root
+def _replace(
+    op: Any, values: list[ir.Value], work: OrderedDict[int, Any], by_root: dict[str, list[Pattern]]
+) -> None:
+    """Replace the results of `op` by `values` and erase it; what may match now joins `work`."""
+    for old, new in zip(op.operation.results, values, strict=True):
+        for use in list(old.uses):
+            _add(work, use.owner, by_root)
+        old.replace_all_uses_with(new)
+    for inner in (op, *ir.operations(op)):
+        work.pop(hash(inner.operation), None)
+    op.operation.erase()
+    for value in values:
+        if not isinstance(value.owner, ir.Block):
+            _add(work, value.owner, by_root)
+
+
+def _add(work: OrderedDict[int, Any], op: Any, by_root: dict[str, list[Pattern]]) -> None:
+    # The hash is the op's address: wrappers are made anew each time, and comparing one whose op
+    # was erased raises.
+    if op.operation.name in by_root:
+        work[hash(op.operation)] = op.operation.opview

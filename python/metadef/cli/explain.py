@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import importlib.resources
 import inspect
 
 from metadef import ir
@@ -10,6 +12,7 @@ from metadef.pass_options import default_of, options_of, type_text, value_text
 from metadef.pipeline import (
     Pass,
     UpstreamPass,
+    class_name_of,
     find_pass,
     find_step,
     pass_names,
@@ -18,9 +21,15 @@ from metadef.pipeline import (
 from metadef.pipelines import PIPELINES
 
 
-def summary_of(cls: type[Pass]) -> str:
-    """Return the first line of the docstring of a pass."""
-    return inspect.getdoc(cls).splitlines()[0] if cls.__doc__ else ""
+def summary_of(name: str) -> str:
+    """Return the first line of the docstring of a pass; a built-in one is read, not imported."""
+    if name in user_pass_names():
+        doc = inspect.getdoc(find_pass(name))
+    else:
+        file = importlib.resources.files("metadef.passes") / f"{name.replace('-', '_')}.py"
+        classes = (n for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef))
+        doc = next((ast.get_docstring(c) for c in classes if class_name_of(name) == c.name), None)
+    return doc.partition("\n")[0] if doc else ""
 
 
 def list_text() -> str:
@@ -80,4 +89,4 @@ def options_text_of(cls: type[Pass]) -> list[str]:
 
 
 def _rows(names: list[str]) -> list[str]:
-    return [f"  {name:<28} {summary_of(find_pass(name))}" for name in names]
+    return [f"  {name:<28} {summary_of(name)}" for name in names]
