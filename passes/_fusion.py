@@ -23,13 +23,26 @@ ELEMENTWISE = VIEWS | {POINTWISE}
 
 #: anchors whose result may go through pointwise ops before it is stored
 EPILOGUE_ANCHORS = frozenset(
-    "metadef." + name
-    for name in "contraction conv conv_transpose attention softmax norm reduce pool resample take gather".split()
+    {
+        "metadef.contraction",
+        "metadef.conv",
+        "metadef.conv_transpose",
+        "metadef.attention",
+        "metadef.softmax",
+        "metadef.norm",
+        "metadef.reduce",
+        "metadef.pool",
+        "metadef.resample",
+        "metadef.take",
+        "metadef.gather",
+    }
 )
 #: anchors that read a row once or twice: a producer of any cost may be computed while reading
 ROW_ANCHORS = frozenset({"metadef.softmax", "metadef.norm", "metadef.reduce"})
 #: anchors that read an element many times: only views and casts are free to repeat
 REUSE_ANCHORS = frozenset({"metadef.contraction", "metadef.attention"})
+#: `metadef.kernel` tells 32 operands apart by type
+MAX_INPUTS = 32
 CONVS = frozenset({"metadef.conv", "metadef.conv_transpose"})
 
 
@@ -117,12 +130,18 @@ class Fusion:
             return alone
         if name in CONVS:
             return alone and all(self._is_cast(m) for m in members)
-        return alone and all(self._is_cast(m) or self.groups.nodes[m].name in VIEWS for m in members)
+        return alone and all(
+            self._is_cast(m) or self.groups.nodes[m].name in VIEWS for m in members
+        )
 
     def _extends_epilogue(self, op: int, inside: set[int], open_values: set[int]) -> bool:
         node = self.groups.nodes[op]
         sources = [p for p in self._producers(op) if p in inside]
-        if self.groups.size(self.groups.group_of[op]) > 1 or self._once[op] != self._once[sources[0]]:
+        if self.groups.size(self.groups.group_of[op]) > 1 or self.groups.input_count(
+            inside | {op}
+        ) > MAX_INPUTS:
+            return False
+        if self._once[op] != self._once[sources[0]]:
             return False
         if node.name == TRANSPOSE:
             return len(open_values) == 1 and self._uses(sources[0]) == {op}
@@ -144,9 +163,13 @@ class Fusion:
         return only_use and (self.groups.nodes[producer].name in VIEWS or self._is_cast(producer))
 
     def _fits(self, a: int, b: int) -> bool:
-        once = {self._once[m] for g in (a, b) for m in self.groups.members(g)}
-        size = self.groups.size(a) + self.groups.size(b)
-        return len(once) == 1 and size <= self.max_ops and self.groups.can_merge(a, b)
+        members = {*self.groups.members(a), *self.groups.members(b)}
+        return (
+            len(members) <= self.max_ops
+            and len({self._once[m] for m in members}) == 1
+            and self.groups.input_count(members) <= MAX_INPUTS
+            and self.groups.can_merge(a, b)
+        )
 
     def _merge(self, a: int, b: int) -> None:
         if a != b:
@@ -162,7 +185,7 @@ class Fusion:
 
     def _is_cast(self, op: int) -> bool:
         node = self.groups.nodes[op]
-        return node.name == POINTWISE and node.op.operation.attributes["fn"].value == "cast"
+        return node.name == POINTWISE and node.op.attributes["fn"].value == "cast"
 
     def _uses(self, op: int) -> set[int]:
         return set(self.groups.users[op])
@@ -171,7 +194,7 @@ class Fusion:
         return list(dict.fromkeys(p for p in self.groups.nodes[op].producers if p is not None))
 
     def _shape(self, op: int) -> tuple[Dim, ...]:
-        type_ = self.groups.nodes[op].op.operation.results[0].type
+        type_ = self.groups.nodes[op].op.results[0].type
         if type_ not in self._dims:
             self._dims[type_] = dims_of(type_)
         return self._dims[type_]

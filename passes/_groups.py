@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from metadef import ir
 
+from ._buffers import owner_of
+
 
 @dataclass(frozen=True)
 class Node:
@@ -21,8 +23,9 @@ class Node:
     `producers[i]` is the index of the op that makes operand i, or None for a block argument.
     """
 
-    op: ir.OpView
+    op: ir.Operation
     name: str
+    operands: tuple[ir.Value, ...]
     producers: tuple[int | None, ...]
 
 
@@ -31,10 +34,7 @@ class Groups:
 
     def __init__(self, ops: Sequence[ir.OpView]) -> None:
         index = {op.operation: i for i, op in enumerate(ops)}
-        self.nodes = [
-            Node(op, op.operation.name, tuple(_producer(v, index) for v in op.operation.operands))
-            for op in ops
-        ]
+        self.nodes = [_node(op.operation, index) for op in ops]
         self.users: list[list[int]] = [[] for _ in ops]
         self.group_of = list(range(len(ops)))
         self._members: dict[int, list[int]] = {i: [i] for i in range(len(ops))}
@@ -54,6 +54,17 @@ class Groups:
 
     def size(self, group: int) -> int:
         return len(self._members[group])
+
+    def input_count(self, ops: Collection[int]) -> int:
+        """Return how many values the ops read that none of them makes."""
+        return len(
+            {
+                value
+                for i in ops
+                for value, p in zip(self.nodes[i].operands, self.nodes[i].producers, strict=True)
+                if p not in ops
+            }
+        )
 
     def producer_groups(self, group: int) -> set[int]:
         """Return the other groups whose results this one reads."""
@@ -127,6 +138,8 @@ class Groups:
                 pending |= self.user_groups(user)
 
 
-def _producer(value: ir.Value, index: dict[ir.Operation, int]) -> int | None:
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else index.get(owner.operation)
+def _node(op: ir.Operation, index: dict[ir.Operation, int]) -> Node:
+    operands = tuple(op.operands)
+    owners = [owner_of(v) for v in operands]
+    producers = tuple(None if owner is None else index.get(owner) for owner in owners)
+    return Node(op, op.name, operands, producers)

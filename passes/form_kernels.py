@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.dialects.metadef.ops.kernel import kernel
 from metadef.dialects.metadef.ops.pointwise import pointwise
+from metadef.dialects.metadef.ops.yield_ import yield_
+from metadef.dialects.metadef.shapes import ONE
 from metadef.dialects.metadef.types import dims_of
 from metadef.pipeline import Pass
-from metadef.symbolic import Dim
 
 from ._buffers import RESHAPE, has_uses, owner_of, root_of
 from ._fusion import Fusion
-from ._groups import Groups
 
 WEIGHT = "metadef.weight"
 _SOURCES = frozenset({"metadef.constant", "metadef.fill", "metadef.iota", "metadef.dim"})
@@ -65,10 +66,10 @@ def _form(block: ir.Block, max_ops: int) -> None:
     end = real[-1]
     for group in list(groups.in_order()):
         members = [groups.nodes[i].op for i in groups.members(group)]
-        if members[0] is end:
+        if members[0] == end.operation:
             continue
-        if members[0].operation.name == RESHAPE:
-            members[0].operation.move_before(end.operation)
+        if members[0].name == RESHAPE:
+            members[0].move_before(end.operation)
         else:
             build_kernel(members, end, cloned)
     for op in reversed(ops):
@@ -77,49 +78,40 @@ def _form(block: ir.Block, max_ops: int) -> None:
 
 
 def build_kernel(
-    members: Sequence[ir.OpView], before: ir.OpView, cloned: frozenset[ir.Operation]
-) -> ir.Operation:
+    members: Sequence[ir.Operation], before: ir.OpView, cloned: frozenset[ir.Operation]
+) -> None:
     """Move `members` into a new kernel placed before `before`; ops in `cloned` are copied along."""
-    inside = {op.operation for op in members}
+    inside = set(members)
     inputs: dict[ir.Value, None] = {}
     for op in members:
-        for value in op.operation.operands:
+        for value in op.operands:
             owner = owner_of(value)
             if owner is None or (owner not in inside and owner not in cloned):
                 inputs.setdefault(value)
     outputs = [
         result
         for op in members
-        for result in op.operation.results
+        for result in op.results
         if any(use.owner.operation not in inside for use in result.uses)
     ]
-    with ir.InsertionPoint(before):
-        kernel = ir.Operation.create(
-            "metadef.kernel",
-            results=[v.type for v in outputs],
-            operands=list(inputs),
-            regions=1,
-            loc=fuse_locations(op.location for op in members),
-        )
-    body = ir.Block.create_at_start(
-        kernel.regions[0], [v.type for v in inputs], [kernel.location] * len(inputs)
-    )
+    with ir.InsertionPoint(before), fuse_locations(op.location for op in members):
+        made = kernel(list(inputs), [v.type for v in outputs]).operation
+    body = made.regions[0].blocks[0]
     new_values: dict[ir.Value, ir.Value] = dict(zip(inputs, body.arguments, strict=True))
-    for old, new in zip(outputs, kernel.results, strict=True):
+    for old, new in zip(outputs, made.results, strict=True):
         for use in list(old.uses):
             if use.owner.operation not in inside:
                 use.owner.operation.operands[use.operand_number] = new
     for op in members:
-        for i, value in enumerate(op.operation.operands):
+        for i, value in enumerate(op.operands):
             if value not in new_values and (owner := owner_of(value)) in cloned:
                 assert owner is not None
                 _clone_into(owner, body, new_values)
             if value in new_values:
-                op.operation.operands[i] = new_values[value]
-        body.append(op.operation)
-    with ir.InsertionPoint(body), kernel.location:
-        ir.Operation.create("metadef.yield", operands=outputs)
-    return kernel
+                op.operands[i] = new_values[value]
+        body.append(op)
+    with ir.InsertionPoint(body), made.location:
+        yield_(outputs)
 
 
 def fuse_locations(locations: Iterable[ir.Location]) -> ir.Location:
@@ -152,7 +144,8 @@ def _find_cloned(ops: Sequence[ir.OpView]) -> frozenset[ir.Operation]:
             found.add(op)
         elif op.name in _CHEAP and all(owner_of(v) in found for v in op.operands):
             # A pointwise op on a whole index tensor costs time: it is made once, by a kernel.
-            if op.name != "metadef.pointwise" or all(d == Dim.of(1) for d in dims_of(op.results[0].type)):
+            dims = dims_of(op.results[0].type)
+            if op.name != "metadef.pointwise" or all(d == ONE for d in dims):
                 found.add(op)
     return frozenset(found)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from metadef import ir
 from metadef.dialects.metadef.attributes import text
+from metadef.dialects.metadef.ops.dispatch import dispatch
 from metadef.dialects.metadef.ops.weight import weight
 from metadef.pipeline import Pass
 
@@ -14,7 +15,6 @@ from ._buffers import RESHAPE, byte_size, has_uses, root_of
 from .form_kernels import WEIGHT
 
 KERNEL = "metadef.kernel"
-DISPATCH = "metadef.dispatch"
 #: name of the function that runs once, and of the attribute that names its results as weights
 INIT = "init"
 RESULTS = "metadef.results"
@@ -86,9 +86,9 @@ class _Outliner:
             runs_once = init.can_compute(op.operation, self.max_growth) and not any(
                 r in kept for r in op.operation.results
             )
-            dispatch = self._outline(op.operation)
+            new = self._outline(op.operation)
             if runs_once:
-                init.add(dispatch)
+                init.add(new)
         if init.dispatches:
             init.build(self.main)
 
@@ -102,21 +102,15 @@ class _Outliner:
             function.attributes["sym_name"] = ir.StringAttr.get(name)
         else:
             function.operation.erase()
-        with ir.InsertionPoint(kernel):
-            dispatch = ir.Operation.create(
-                DISPATCH,
-                results=[r.type for r in kernel.results],
-                operands=list(kernel.operands),
-                attributes={"kernel": ir.FlatSymbolRefAttr.get(name)},
-                loc=kernel.location,
-            )
-        for old, new in zip(kernel.results, dispatch.results, strict=True):
-            old.replace_all_uses_with(new)
+        with ir.InsertionPoint(kernel), kernel.location:
+            new = dispatch(name, list(kernel.operands), [r.type for r in kernel.results])
+        for old, value in zip(kernel.results, new, strict=True):
+            old.replace_all_uses_with(value)
         kernel.erase()
-        return dispatch
+        return new[0].owner.operation
 
     def _build_function(self, kernel: ir.Operation) -> ir.func.FuncOp:
-        """Return a function of the kernel's ops, nameless yet, so that equal ones print the same."""
+        """Return a function of the kernel's ops, without a name of its own yet."""
         source = kernel.regions[0].blocks[0]
         types = [a.type for a in source.arguments], [r.type for r in kernel.results]
         with ir.InsertionPoint(self.main), kernel.location:
@@ -178,10 +172,10 @@ class _Init:
             function = ir.func.FuncOp(INIT, ([], []))
             block = function.add_entry_block()
         copies: dict[ir.Value, ir.Value] = {}
-        for dispatch in self.dispatches:
-            for i, value in enumerate(dispatch.operands):
-                dispatch.operands[i] = _copy_source(value, block, copies)
-            block.append(dispatch)
+        for op in self.dispatches:
+            for i, value in enumerate(op.operands):
+                op.operands[i] = _copy_source(value, block, copies)
+            block.append(op)
         for op in reversed(list(self.main_block.operations)):
             if op.operation.name in (RESHAPE, WEIGHT) and not has_uses(op.operation):
                 op.operation.erase()

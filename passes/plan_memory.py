@@ -20,9 +20,8 @@ OUTPUT = "output"
 ARENA = "metadef.arena"
 ARENA_BEFORE = "metadef.arena_before"
 
-_POINTWISE = frozenset(
-    {"metadef.pointwise", "metadef.constant", "metadef.fill", "metadef.iota", "metadef.dim", "func.return"}
-)
+_SOURCES = ("metadef.constant", "metadef.fill", "metadef.iota", "metadef.dim")
+_POINTWISE = frozenset({"metadef.pointwise", "func.return", *_SOURCES})
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,17 @@ class PlanMemory(Pass):
     def run(self, module: ir.Operation) -> None:
         functions = [op for op in ir.entry_block(module) if op.operation.name == "func.func"]
         overwrites = {op.name.value: _may_overwrite(op) for op in functions if _is_kernel(op)}
+        in_place: set[str] = set()
         for op in functions:
             if not _is_kernel(op) and not op.is_external:
-                _plan(op, overwrites)
+                in_place |= _plan(op, overwrites)
+        for op in functions:
+            if _is_kernel(op) and op.name.value not in in_place:
+                op.attributes["metadef.noalias"] = ir.UnitAttr.get()
 
 
-def _plan(function: ir.OpView, overwrites: Mapping[str, Sequence[int]]) -> None:
+def _plan(function: ir.OpView, overwrites: Mapping[str, Sequence[int]]) -> set[str]:
+    """Set the offsets of a function; return the kernels that write over an input."""
     ops = [op.operation for op in ir.entry_block(function).operations]
     outputs = {root_of(v) for v in ops[-1].operands}
     buffers, where = _lifetimes(ops, outputs, overwrites)
@@ -77,6 +81,13 @@ def _plan(function: ir.OpView, overwrites: Mapping[str, Sequence[int]]) -> None:
         op.attributes[OFFSETS] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in texts])
     function.operation.attributes[ARENA] = ir.StringAttr.get(str(total))
     function.operation.attributes[ARENA_BEFORE] = ir.StringAttr.get(str(before))
+    return {
+        symbol(op, "kernel")
+        for op in ops
+        if op.name == DISPATCH
+        for result in op.results
+        if result in where and any(where.get(root_of(v)) == where[result] for v in op.operands)
+    }
 
 
 def _lifetimes(
