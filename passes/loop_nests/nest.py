@@ -1,0 +1,415 @@
+"""A nest of stages as tasks over threads, and each task's box of loops.
+
+The common loops of a nest are cut into boxes; boxes are numbered, and each thread takes a run of
+numbers. In a box every stage runs one after another over its own dims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from metadef import ir
+
+from .access import Access, FlatBuffer
+from .block import BlockEmitter, Vector, branch, loop, masked, needs_known_tail
+from .body import Lanes
+from .grouping import Nest
+from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
+from .schedule import Schedule, Target, choose
+from .stage import Stage
+
+# Elements of a pointwise box: enough to hide a task's few nanoseconds of bookkeeping.
+_POINTWISE_BOX = 4096
+# Rows of a box of fused stages with a contraction, in register blocks.
+_BOX_BLOCKS = 4
+# Private tiles up to this size live on the stack, larger ones on the heap.
+_STACK_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Which share of the tasks is ours; None of both: all of them (serial code)."""
+
+    tid: ir.Value | None
+    count: ir.Value | None
+
+
+@dataclass(eq=False)
+class NestEmitter:
+    """Builds the loops of nests at the insertion point; `entry` is the function's first block."""
+
+    target: Target
+    threads: Threads
+    flat: Callable[[ir.Value], FlatBuffer]
+    entry: ir.Block
+
+    def emit(self, nest: Nest) -> None:
+        """Build one nest: tasks, boxes, stages."""
+        schedules = [choose(s, s.extents, self.target) for s in nest.stages]
+        boxes = self._boxes(nest, schedules)
+        order = self._order(nest, schedules, boxes)
+        counts = [ceildiv(extent, size) for extent, size in boxes]
+        total: Index = 1
+        for count in counts:
+            total = mul(total, count)
+        private = self._private_tiles(nest, boxes)
+
+        def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+            at: list[Index] = [0] * len(boxes)
+            left: Index = task
+            for c in reversed(order):
+                at[c], left = (rem(left, counts[c]), div(left, counts[c])) if c != order[0] else (left, 0)
+            self._split_tails(nest, schedules, boxes, counts, at, private)
+            return []
+
+        lower, upper = self._share(total)
+        loop(lower, upper, 1, [], one_task)
+        for pointer in private.values():
+            if pointer.heap is not None:
+                ir.memref.dealloc(pointer.heap)
+
+    def _share(self, total: Index) -> tuple[Index, Index]:
+        """Return this thread's run of tasks."""
+        if self.threads.tid is None or self.threads.count is None:
+            return 0, total
+        tid, count = self.threads.tid, self.threads.count
+        return div(mul(tid, total), count), div(mul(add(tid, 1), total), count)
+
+    def _boxes(self, nest: Nest, schedules: list[Schedule]) -> list[tuple[Index, int]]:
+        """Return (extent, box size) for each common loop."""
+        boxes: list[tuple[Index, int]] = []
+        single = len(nest.stages) == 1
+        first = nest.stages[0]
+        tiled = None if single else self._tiled_loop(nest, schedules)
+        for c in range(len(nest.common[0]) if nest.common else 0):
+            extent = first.extents[nest.common[0][c]]
+            if single:
+                size = self._single_box(first, schedules[0], nest.common[0][c])
+            else:
+                size = tiled[1] if tiled is not None and tiled[0] == c else 1
+            boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
+        return [(extent, max(size, 1)) for extent, size in boxes]
+
+    def _single_box(self, stage: Stage, schedule: Schedule, dim: int) -> int:
+        extent = stage.extents[dim]
+        if dim == schedule.lanes:
+            if stage.reduction_dims:
+                return schedule.panel
+            if isinstance(extent, int) and extent <= 2 * _POINTWISE_BOX:
+                others = [stage.extents[d] for d in stage.parallel_dims if d != dim]
+                if any(not isinstance(e, int) or e > 1 for e in others):
+                    return extent
+            return _POINTWISE_BOX
+        if dim == schedule.row_dim:
+            return schedule.rows
+        return 1
+
+    def _tiled_loop(self, nest: Nest, schedules: list[Schedule]) -> tuple[int, int] | None:
+        """Return the common loop that boxes hold several of, and how many."""
+        for s, schedule in enumerate(schedules):
+            if schedule.lanes in nest.common[s]:
+                return nest.common[s].index(schedule.lanes), 4 * schedule.width
+        for s, schedule in enumerate(schedules):
+            if schedule.row_dim in nest.common[s] and not schedule.over_reduction:
+                return nest.common[s].index(schedule.row_dim), _BOX_BLOCKS * schedule.rows
+        return None
+
+    def _order(
+        self, nest: Nest, schedules: list[Schedule], boxes: list[tuple[Index, int]]
+    ) -> list[int]:
+        """Return the common loops from the outermost task digit to the innermost.
+
+        Panels go outside when what the lanes read does not fit the second cache level, so that
+        each panel is read once; inside otherwise, so that the rows are.
+        """
+        order = list(range(len(boxes)))
+        stage, schedule = nest.stages[0], schedules[0]
+        if len(nest.stages) > 1 or schedule.lanes not in nest.common[0]:
+            return order
+        c = nest.common[0].index(schedule.lanes)
+        if stage.reduction_dims and self._panel_bytes(stage, schedule) > self.target.l2_bytes // 2:
+            order.remove(c)
+            order.insert(0, c)
+        return order
+
+    def _panel_bytes(self, stage: Stage, schedule: Schedule) -> int:
+        """Return the bytes that inputs moving with the lanes and not with the rows hold."""
+        total = 0
+        for x in stage.inputs:
+            if not isinstance(x, Access) or schedule.lanes is None or not x.moves(schedule.lanes):
+                continue
+            if schedule.row_dim is not None and x.moves(schedule.row_dim):
+                continue
+            size = 4
+            for d in range(len(stage.extents)):
+                extent = stage.extents[d]
+                if x.moves(d):
+                    size *= extent if isinstance(extent, int) else 64
+            total += size
+        return total
+
+    # -- private tiles -------------------------------------------------------------------------
+
+    def _private_tiles(
+        self, nest: Nest, boxes: list[tuple[Index, int]]
+    ) -> dict[ir.Value, PrivateTile]:
+        """Give each private buffer a tile of this thread's own."""
+        tiles: dict[ir.Value, PrivateTile] = {}
+        for buffer in nest.private:
+            for s, stage in enumerate(nest.stages):
+                outputs = stage.epilogue.outputs if stage.epilogue else stage.outputs
+                for x, written in zip(outputs, stage.writes, strict=True):
+                    if written == buffer and buffer not in tiles:
+                        tiles[buffer] = self._private_tile(stage, x, nest.common[s], boxes)
+        return tiles
+
+    def _private_tile(
+        self, stage: Stage, x: Access, common: list[int], boxes: list[tuple[Index, int]]
+    ) -> PrivateTile:
+        size: Index = 1
+        for d, stride in enumerate(x.strides):
+            extent = boxes[common.index(d)][1] if d in common else stage.extents[d]
+            size = add(size, mul(sub(extent, 1), stride))
+        dynamic = ir.ShapedType.get_dynamic_size()
+        if isinstance(size, int) and size * 8 <= _STACK_BYTES:
+            with ir.InsertionPoint.at_block_begin(self.entry):
+                type_ = ir.MemRefType.get([size], x.element)
+                stack = ir.memref.alloca(type_, [], [], alignment=64)
+                flat = ir.memref.cast(ir.MemRefType.get([dynamic], x.element), stack)
+            return PrivateTile(flat, None)
+        heap = ir.memref.alloc(
+            ir.MemRefType.get([dynamic], x.element), [value(size)], [], alignment=64
+        )
+        return PrivateTile(heap, heap)
+
+    # -- boxes ---------------------------------------------------------------------------------
+
+    def _split_tails(
+        self,
+        nest: Nest,
+        schedules: list[Schedule],
+        boxes: list[tuple[Index, int]],
+        counts: list[Index],
+        at: list[Index],
+        private: dict[ir.Value, PrivateTile],
+    ) -> None:
+        """Build the box for whole tiles, and again for the last ones where they are smaller."""
+
+        def build(c: int, sizes: list[Index]) -> None:
+            if c == len(boxes):
+                bases = [mul(i, size) for i, (_, size) in zip(at, boxes, strict=True)]
+                self._box(nest, schedules, bases, sizes, private)
+                return
+            extent, size = boxes[c]
+            tail: Index
+            if isinstance(extent, int):
+                tail = extent % size
+                if not tail or extent < size:
+                    build(c + 1, [*sizes, size])
+                    return
+            elif size == 1:
+                build(c + 1, [*sizes, 1])
+                return
+            else:
+                tail = minimum(sub(extent, mul(at[c], size)), size)
+            last = ir.arith.cmpi(
+                ir.arith.CmpIPredicate.slt, value(sub(extent, mul(at[c], size))), value(size)
+            )
+            choice = ir.scf.IfOp(last, has_else=True)
+            with ir.InsertionPoint(choice.then_block):
+                build(c + 1, [*sizes, tail])
+                ir.scf.YieldOp([])
+            with ir.InsertionPoint(choice.else_block):
+                build(c + 1, [*sizes, size])
+                ir.scf.YieldOp([])
+
+        build(0, [])
+
+    def _box(
+        self,
+        nest: Nest,
+        schedules: list[Schedule],
+        bases: list[Index],
+        sizes: list[Index],
+        private: dict[ir.Value, PrivateTile],
+    ) -> None:
+        """Run every stage over the box at `bases`."""
+        for s, stage in enumerate(nest.stages):
+            bounds: list[tuple[Index, Index]] = [(0, e) for e in stage.extents]
+            for c, dim in enumerate(nest.common[s]):
+                bounds[dim] = (bases[c], sizes[c])
+            local = self._localise(stage, nest, s, bases, private) if private else stage
+            schedule = schedules[s]
+            if len(nest.stages) > 1:
+                schedule = choose(local, tuple(e for _, e in bounds), self.target)
+            self._stage(local, schedule, bounds)
+
+    def _localise(
+        self,
+        stage: Stage,
+        nest: Nest,
+        s: int,
+        bases: list[Index],
+        private: dict[ir.Value, PrivateTile],
+    ) -> Stage:
+        """Point the stage's accesses of private buffers at this thread's tiles."""
+        by_flat = {self.flat(buffer).flat: tile for buffer, tile in private.items()}
+
+        def local(x: Access) -> Access:
+            tile = by_flat.get(x.buffer)
+            if tile is None:
+                return x
+            offset: Index = 0
+            for c, dim in enumerate(nest.common[s]):
+                offset = sub(offset, mul(bases[c], x.strides[dim]))
+            return replace(x, buffer=tile.flat, offset=offset)
+
+        def localise(inner: Stage) -> Stage:
+            return replace(
+                inner,
+                inputs=[local(x) if isinstance(x, Access) else x for x in inner.inputs],
+                outputs=[local(x) for x in inner.outputs],
+                epilogue=localise(inner.epilogue) if inner.epilogue else None,
+            )
+
+        return localise(stage)
+
+    def _stage(
+        self, stage: Stage, schedule: Schedule, bounds: list[tuple[Index, Index]]
+    ) -> None:
+        """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""
+        emitter = BlockEmitter(stage, schedule, bounds, self.flat, self.entry)
+        inner = {schedule.lanes, schedule.row_dim} - {None}
+        outer = [d for d in stage.parallel_dims if d not in inner]
+        start = tuple(base for base, _ in bounds)
+
+        def over(dims: list[int], point: tuple[Index, ...]) -> None:
+            if not dims:
+                self._panels(emitter, point)
+                return
+            d = dims[0]
+            base, extent = bounds[d]
+            if isinstance(extent, int) and extent == 1:
+                over(dims[1:], point)
+                return
+
+            def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+                over(dims[1:], point[:d] + (i,) + point[d + 1 :])
+                return []
+
+            loop(base, add(base, extent), 1, [], one)
+
+        over(outer, start)
+
+    def _panels(self, emitter: BlockEmitter, point: tuple[Index, ...]) -> None:
+        """Cover the lanes' dim: whole panels, then the vectors and lanes that are left."""
+        schedule = emitter.schedule
+        d = schedule.lanes
+        if d is None or schedule.over_reduction:
+            self._rows(emitter, point, [Vector(0, Lanes(1))])
+            return
+        base, extent = emitter.bounds[d]
+        width, panel = schedule.width, schedule.panel
+        full = [Vector(width * j, Lanes(width)) for j in range(schedule.vectors)]
+
+        def at(i: Index) -> tuple[Index, ...]:
+            return point[:d] + (i,) + point[d + 1 :]
+
+        whole = mul(div(extent, panel), panel)
+        self._run(base, add(base, whole), panel, lambda i: self._rows(emitter, at(i), full))
+        start, rest = add(base, whole), sub(extent, whole)
+        known_tail = needs_known_tail(emitter.stage, schedule)
+        if isinstance(rest, int):
+            vectors = full[: rest // width]
+            if rest % width:
+                vectors = [*vectors, Vector(width * len(vectors), masked(width, rest % width))]
+            if vectors:
+                self._rows(emitter, at(start), vectors)
+            return
+        singles = mul(div(rest, width), width)
+        if schedule.vectors > 1:
+            stop = add(start, singles)
+            self._run(start, stop, width, lambda i: self._rows(emitter, at(i), full[:1]))
+            start, rest = stop, sub(rest, singles)
+        if known_tail:
+            scalar = [Vector(0, Lanes(1))]
+            self._run(start, add(start, rest), 1, lambda i: self._rows(emitter, at(i), scalar))
+            return
+
+        def tail() -> list[ir.Value]:
+            self._rows(emitter, at(start), [Vector(0, masked(width, rest))])
+            return []
+
+        branch(ir.arith.cmpi(ir.arith.CmpIPredicate.sgt, value(rest), value(0)), [], tail)
+
+    def _rows(
+        self, emitter: BlockEmitter, point: tuple[Index, ...], vectors: list[Vector]
+    ) -> None:
+        """Cover the rows' dim: whole blocks, then smaller ones."""
+        schedule = emitter.schedule
+        d = schedule.row_dim
+        if d is None:
+            emitter.emit(point, 1, vectors)
+            return
+        base, extent = emitter.bounds[d]
+
+        def at(i: Index) -> tuple[Index, ...]:
+            return point[:d] + (i,) + point[d + 1 :]
+
+        start, rest = base, extent
+        ladder = [schedule.rows, 4, 1] if schedule.rows > 4 else [schedule.rows, 1]
+        for rows in ladder if not isinstance(extent, int) else [schedule.rows]:
+            whole = mul(div(rest, rows), rows)
+            stop = add(start, whole)
+            self._run(
+                start, stop, rows, lambda i, rows=rows: emitter.emit(at(i), rows, vectors)
+            )  # type: ignore[misc]
+            start, rest = stop, sub(rest, whole)
+        if isinstance(rest, int) and rest:
+            emitter.emit(at(start), rest, vectors)
+
+    def _run(
+        self, start: Index, stop: Index, step: int, body: Callable[[Index], None]
+    ) -> None:
+        """Loop, or build the body once when there is exactly one turn, or nothing for none."""
+        if isinstance(start, int) and isinstance(stop, int):
+            if stop <= start:
+                return
+            if stop - start <= step:
+                body(start)
+                return
+        if not isinstance(start, int) and not isinstance(stop, int):
+            turns = _turns(start, stop, step)
+            if turns is not None and turns <= 1:
+                if turns == 1:
+                    body(start)
+                return
+
+        def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+            body(i)
+            return []
+
+        loop(start, stop, step, [], one)
+
+
+@dataclass(frozen=True)
+class PrivateTile:
+    """A thread's own tile: a rank-1 memref, and the allocation to free if it is on the heap."""
+
+    flat: ir.Value
+    heap: ir.Value | None
+
+
+def _turns(start: ir.Value, stop: ir.Value, step: int) -> int | None:
+    """Return the trip count when `stop` is `start` plus a constant."""
+    owner = stop.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.addi":
+        return 0 if start == stop else None
+    lhs, rhs = owner.operation.operands
+    constant = rhs.owner
+    if lhs != start or isinstance(constant, ir.Block):
+        return None
+    if constant.operation.name != "arith.constant":
+        return None
+    return -(-ir.IntegerAttr(constant.operation.attributes["value"]).value // step)

@@ -1,0 +1,225 @@
+"""Which dim becomes the lanes of a vector, which the rows of a register block, and how large.
+
+Everything comes from the access pattern and the device's traits: lanes want a dim that outputs and
+inputs walk with stride one; rows want a dim that some input does not move with, so that what is
+loaded is used several times. The block fills the register file and leaves the smallest tails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metadef import ir
+
+from .access import Access
+from .body import is_vectorizable, widest_bits
+from .index_math import Index
+from .stage import Stage
+
+_COMBINERS = {
+    "arith.addf": ("add", 0.0), "arith.mulf": ("mul", 1.0),
+    "arith.maximumf": ("maximumf", float("-inf")), "arith.minimumf": ("minimumf", float("inf")),
+    "arith.maxnumf": ("maxnumf", float("-inf")), "arith.minnumf": ("minnumf", float("inf")),
+    "arith.addi": ("add", 0), "arith.muli": ("mul", 1),
+    "arith.maxsi": ("maxsi", "min"), "arith.minsi": ("minsi", "max"),
+    "arith.maxui": ("maxui", 0), "arith.minui": ("minui", -1),
+    "arith.andi": ("and", -1), "arith.ori": ("or", 0), "arith.xori": ("xor", 0),
+}  # fmt: skip
+
+# What one element costs when its lanes are not neighbours in memory, against 1 for a vector load
+# (one scalar load and one insert a lane).
+_GATHER = 16
+_MAX_ROWS = 14
+_PANEL_VECTORS = 2
+
+
+@dataclass(frozen=True)
+class Target:
+    """The traits that vectorising asks for."""
+
+    vector_bits: int = 512
+    vector_registers: int = 32
+    l1_bytes: int = 32 * 1024
+    l2_bytes: int = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """How a reduction's body folds an element in: a `vector.reduction` kind and its identity."""
+
+    op: str
+    kind: str
+    identity: float | int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A stage's lanes, rows and block: `vectors` vectors of `width` lanes by `rows` rows.
+
+    `lanes` is None for scalar code; `over_reduction` says that lanes run along a reduction dim.
+    """
+
+    lanes: int | None
+    over_reduction: bool
+    width: int
+    vectors: int
+    row_dim: int | None
+    rows: int
+
+    @property
+    def panel(self) -> int:
+        """The lanes of one block."""
+        return self.width * self.vectors
+
+
+def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule:
+    """Return the schedule of a stage whose dims run over `extents`."""
+    width = target.vector_bits // _widest(stage)
+    lanes, over_reduction = _choose_lanes(stage, extents, width)
+    if lanes is None:
+        return Schedule(None, False, 1, 1, None, 1)
+    row_dim = _choose_rows(stage, extents, lanes) if stage.reduction_dims else None
+    if over_reduction:
+        rows = _even_block(extents[row_dim], 4) if row_dim is not None else 1
+        return Schedule(lanes, True, width, 4 if rows == 1 else 2 if rows == 2 else 1, row_dim, rows)
+    vectors = _vectors(stage, extents[lanes], lanes, width)
+    if row_dim is None:
+        return Schedule(lanes, False, width, vectors, None, 1)
+    spare = 2 if _reused_rows(stage, row_dim, lanes) else 1
+    most = min(_MAX_ROWS, (target.vector_registers - vectors - spare) // vectors)
+    return Schedule(lanes, False, width, vectors, row_dim, _even_block(extents[row_dim], most))
+
+
+def combiners(stage: Stage) -> list[Combiner | None]:
+    """Return for each output how its body folds, or None where it is no plain fold."""
+    block = stage.body
+    ops = list(block.operations)
+    yielded = ops[-1].operation.operands
+    found: list[Combiner | None] = []
+    for k, v in enumerate(yielded):
+        running = block.arguments[len(stage.inputs) + k]
+        producer = None if isinstance(v, ir.BlockArgument) else v.owner.operation
+        if (
+            producer is None
+            or producer.name not in _COMBINERS
+            or list(producer.operands).count(running) != 1
+            or len(list(running.uses)) != 1
+        ):
+            found.append(None)
+            continue
+        kind, identity = _COMBINERS[producer.name]
+        if identity in ("min", "max"):
+            bits = ir.IntegerType(v.type).width
+            identity = -(2 ** (bits - 1)) if identity == "min" else 2 ** (bits - 1) - 1
+        found.append(Combiner(producer.name, kind, identity))
+    return found
+
+
+def _widest(stage: Stage) -> int:
+    bits = widest_bits(stage.body)
+    return max(bits, widest_bits(stage.epilogue.body)) if stage.epilogue else bits
+
+
+def _choose_lanes(
+    stage: Stage, extents: tuple[Index, ...], width: int
+) -> tuple[int | None, bool]:
+    bodies = [stage.body] + ([stage.epilogue.body] if stage.epilogue else [])
+    if width < 2 or not all(is_vectorizable(b) for b in bodies):
+        return None, False
+    folds = all(
+        c is not None or not stage.accumulates(k) for k, c in enumerate(combiners(stage))
+    )
+    candidates: list[tuple[float, bool, int]] = []
+    for d, extent in enumerate(extents):
+        over_reduction = stage.reduction[d]
+        if extent == 1 or (over_reduction and not folds):
+            continue
+        price = _price(stage, d, over_reduction, width)
+        if price is None:
+            continue
+        if isinstance(extent, int) and extent < width:
+            price *= width / max(extent, 1)
+        candidates.append((price, over_reduction, -d))
+    if not candidates:
+        return None, False
+    # Equal prices: lanes along a parallel dim, and the innermost of those.
+    _, over_reduction, negative = min(candidates)
+    return -negative, over_reduction
+
+
+def _price(stage: Stage, dim: int, over_reduction: bool, width: int) -> float | None:
+    """Return the cost of one step with lanes along `dim`: vector loads, gathers, scatters."""
+    price = 0.25
+    for x in _inner_accesses(stage):
+        stride = x.lane_stride(dim, width)
+        if stride is None:
+            return None
+        if isinstance(stride, int) and stride == 0:
+            continue
+        price += 1 if isinstance(stride, int) and stride == 1 else _GATHER
+    outer = stage.epilogue.outputs if stage.epilogue else stage.outputs
+    for x in outer:
+        stride = x.lane_stride(dim, width)
+        if stride is None:
+            return None
+        if over_reduction or any(x is y for y in _inner_accesses(stage)):
+            continue
+        if not (isinstance(stride, int) and stride in (0, 1)):
+            # Stored once for a whole reduction: dear only when there is none.
+            price += _GATHER / (4 if stage.reduction_dims else 1)
+    return price
+
+
+def _inner_accesses(stage: Stage) -> list[Access]:
+    """Return the accesses that happen in the innermost loop."""
+    found = [x for x in stage.inputs if isinstance(x, Access)]
+    if not stage.reduction_dims:
+        return found + stage.outputs
+    return found + [x for k, x in enumerate(stage.outputs) if not stage.accumulates(k)]
+
+
+def _choose_rows(stage: Stage, extents: tuple[Index, ...], lanes: int) -> int | None:
+    """Return the parallel dim along which most operands are reused, the longest of them."""
+    best: tuple[int, int, int] | None = None
+    for d in stage.parallel_dims:
+        if d == lanes or extents[d] == 1:
+            continue
+        reused = _reused_rows(stage, d, lanes)
+        linear = not any(x.is_nonlinear(d) for x in stage.accesses())
+        if not reused or not linear:
+            continue
+        extent = extents[d]
+        size = min(extent if isinstance(extent, int) else _MAX_ROWS, _MAX_ROWS)
+        candidate = (reused, size, d)
+        if best is None or candidate > best:
+            best = candidate
+    return best[2] if best else None
+
+
+def _reused_rows(stage: Stage, dim: int, lanes: int) -> int:
+    """Count the inputs that move with the lanes or the reduction but not with `dim`."""
+    return sum(
+        1
+        for x in stage.inputs
+        if isinstance(x, Access)
+        and not x.moves(dim)
+        and (x.moves(lanes) or any(x.moves(d) for d in stage.reduction_dims))
+    )
+
+
+def _vectors(stage: Stage, extent: Index, lanes: int, width: int) -> int:
+    """Return how many vectors side by side: all of a narrow dim, two of a wide one, no part panel."""
+    most = _PANEL_VECTORS if stage.reduction_dims else 1
+    if isinstance(extent, int):
+        most = min(most, max(1, -(-extent // width)))
+    while most > 1 and any(x.lane_stride(lanes, most * width) is None for x in stage.accesses()):
+        most -= 1
+    return most
+
+
+def _even_block(extent: Index, most: int) -> int:
+    """Split `extent` rows in the fewest blocks of at most `most`, as even as can be."""
+    if not isinstance(extent, int):
+        return min(12, most)
+    blocks = max(1, -(-extent // most))
+    return -(-extent // blocks)

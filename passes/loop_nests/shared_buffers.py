@@ -1,0 +1,148 @@
+"""Buffers that the threads of a kernel share: where they live and when to wait for one another."""
+
+from __future__ import annotations
+
+from metadef import ir
+from metadef.symbolic import Dim
+
+from .index_math import Index, value
+from .stage import Stage
+
+_VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast",
+          "memref.reinterpret_cast", "memref.view")  # fmt: skip
+_ALIGNMENT = 64
+
+
+class Dependences:
+    """Which buffers were touched since the last barrier, so that the next one is not in vain."""
+
+    def __init__(self) -> None:
+        self.written: set[ir.Value] = set()
+        self.read: set[ir.Value] = set()
+
+    def needs_barrier(self, stages: list[Stage]) -> bool:
+        """Tell whether a nest must wait for what came before, and take note of the nest."""
+        reads = {root(b) for s in stages for b in s.reads}
+        writes = {root(b) for s in stages for b in s.writes}
+        wait = bool((reads | writes) & self.written or writes & self.read)
+        if wait:
+            self.written, self.read = set(), set()
+        self.written |= writes
+        self.read |= reads
+        return wait
+
+
+def root(buffer: ir.Value) -> ir.Value:
+    """Return the buffer that a view looks into."""
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name in _VIEWS:
+        buffer = buffer.owner.operation.operands[0]
+    return buffer
+
+
+def share_allocations(func: ir.OpView, entry: ir.Block) -> Dim:
+    """Move the allocations of a function's entry block into its scratch argument.
+
+    The function gets one more argument, `memref<?xi8> {metadef.scratch}`, and the attribute
+    `metadef.scratch`, the bytes that it needs. An allocation whose size is no expression of the
+    symbols stays: the caller runs such a function on one thread.
+    """
+    i8 = ir.IntegerType.get_signless(8)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    scratch = entry.add_argument(ir.MemRefType.get([dynamic], i8), ir.Location.unknown())
+    total = Dim.of(0)
+    for op in list(entry.operations):
+        if op.operation.name == "memref.dealloc" and _is_alloc(op.operands[0], entry):
+            op.operation.erase()
+    for op in list(entry.operations):
+        if op.operation.name != "memref.alloc":
+            continue
+        size = allocation_bytes(op.operation)
+        assert size is not None, f"the size of {op} is no expression of the symbols"
+        with ir.InsertionPoint(op), op.location:
+            offset = index_of(total, entry)
+            view = ir.memref.view(op.results[0].type, scratch, value(offset), list(op.operands))
+        op.results[0].replace_all_uses_with(view)
+        op.operation.erase()
+        total = total + (size + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT
+    func.attributes["metadef.scratch"] = ir.StringAttr.get(str(total))
+    return total
+
+
+def _is_alloc(buffer: ir.Value, entry: ir.Block) -> bool:
+    owner = buffer.owner
+    return (
+        not isinstance(owner, ir.Block)
+        and owner.operation.name == "memref.alloc"
+        and owner.operation.block == entry
+    )
+
+
+def allocation_bytes(alloc: ir.Operation) -> Dim | None:
+    """Return the size of an allocation, or None if it is no expression of the symbols."""
+    type_ = ir.MemRefType(alloc.results[0].type)
+    sizes = list(alloc.operands)
+    total = Dim.of(-(-_bits(type_.element_type) // 8))
+    for n in type_.shape:
+        if n == ir.ShapedType.get_dynamic_size():
+            size = expression(sizes.pop(0))
+            if size is None:
+                return None
+            total = total * size
+        else:
+            total = total * n
+    return total
+
+
+def expression(v: ir.Value) -> Dim | None:
+    """Return the dim expression that an index value computes from the symbols."""
+    owner = v.owner
+    if isinstance(owner, ir.Block):
+        func = owner.owner
+        if "arg_attrs" not in func.attributes:
+            return None
+        attrs = ir.DictAttr(ir.ArrayAttr(func.attributes["arg_attrs"])[v.arg_number])
+        return Dim.of(attrs["metadef.symbol"].value) if "metadef.symbol" in attrs else None
+    op = owner.operation
+    if op.name == "arith.constant":
+        return Dim.of(ir.IntegerAttr(op.attributes["value"]).value)
+    if op.name not in _EXPRESSIONS:
+        return None
+    lhs, rhs = expression(op.operands[0]), expression(op.operands[1])
+    return None if lhs is None or rhs is None else _EXPRESSIONS[op.name](lhs, rhs)
+
+
+_EXPRESSIONS = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.divsi": lambda a, b: a // b,
+    "arith.divui": lambda a, b: a // b,
+    "arith.remsi": lambda a, b: a % b,
+    "arith.remui": lambda a, b: a % b,
+    "arith.maxsi": lambda a, b: Dim.call("max", a, b),
+    "arith.minsi": lambda a, b: Dim.call("min", a, b),
+}
+
+
+def index_of(dim: Dim, entry: ir.Block) -> Index:
+    """Build the value of a dim expression from the symbol arguments of a function."""
+    from metadef.passes._kernel_abi import index_value
+
+    if dim.is_static:
+        return dim.value
+    attrs = ir.ArrayAttr(entry.owner.attributes["arg_attrs"])
+    symbols = {
+        ir.DictAttr(a)["metadef.symbol"].value: v
+        for a, v in zip(attrs, entry.arguments, strict=False)
+        if "metadef.symbol" in ir.DictAttr(a)
+    }
+    return index_value(dim, symbols)
+
+
+def _bits(element: ir.Type) -> int:
+    if isinstance(element, ir.IndexType):
+        return 64
+    if isinstance(element, ir.FloatType):
+        return int(element.width)
+    return int(ir.IntegerType(element).width)

@@ -1,0 +1,218 @@
+"""Tile, vectorise and parallelise the linalg ops of a kernel on memrefs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from metadef import ir
+from metadef.passes.loop_nests.access import FlatBuffer, flatten
+from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
+from metadef.passes.loop_nests.nest import NestEmitter, Threads
+from metadef.passes.loop_nests.schedule import Target
+from metadef.passes.loop_nests.shared_buffers import Dependences, share_allocations
+from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
+from metadef.pipeline import Pass
+
+_PURE = ("arith.", "vector.", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast",
+         "memref.dim", "memref.reinterpret_cast", "memref.alloc", "memref.view", "affine.apply",
+         "memref.get_global", "memref.assume_alignment", "memref.extract_strided_metadata",
+         "math.")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Vectorize(Pass):
+    """Turn linalg on memrefs into loops of vectors, shared out over threads.
+
+    Before:
+        func.func @k(%x: memref<1024xf32>, %y: memref<1024xf32>) {
+          linalg.generic {...} ins(%x) outs(%y) { ^bb0(%a: f32, %b: f32): ... }
+    After:
+        func.func @k(%x: memref<1024xf32>, %y: memref<1024xf32>, %tid: index, %nthreads: index) {
+          scf.for %task = %lower to %upper step %c1 { scf.for %i ... { vector.load, ..., vector.store } }
+
+    Runs of structured ops become nests (see `loop_nests/`). A function that does anything else
+    with side effects (a sequential scan, a sort) is marked `metadef.serial`: one thread runs it.
+    """
+
+    requires: ClassVar[str] = "functions of linalg, memref, scf, arith and math on memrefs"
+    leaves: ClassVar[str] = "functions of scf, vector, memref, arith and math; two more arguments"
+
+    def run(self, module: ir.Operation) -> None:
+        _generalize(module)
+        target = target_of(module)
+        for op in list(ir.entry_block(module).operations):
+            if op.operation.name == "func.func" and "sym_visibility" not in op.attributes:
+                vectorize_function(op, target)
+
+
+def target_of(module: ir.Operation) -> Target:
+    """Return the traits of the module's `device.spec` that vectorising asks for."""
+    return Target()
+
+
+def vectorize_function(func: ir.OpView, target: Target) -> None:
+    """Vectorise one kernel function; it gains the arguments %tid, %nthreads and %scratch."""
+    entry = ir.entry_block(func)
+    index = ir.IndexType.get()
+    unknown = ir.Location.unknown()
+    serial = not all(_is_plain(op.operation) for op in entry.operations)
+    tid, count = entry.add_argument(index, unknown), entry.add_argument(index, unknown)
+    threads = Threads(None, None) if serial else Threads(tid, count)
+    for block in _blocks(func.operation):
+        _vectorize_block(block, entry, target, threads)
+    added = [{}, {}]
+    if serial:
+        func.attributes["metadef.serial"] = ir.UnitAttr.get()
+    else:
+        _erase_unused(entry)
+        share_allocations(func, entry)
+        added.append({"metadef.scratch": ir.UnitAttr.get()})
+    _update_type(func, entry, added)
+
+
+def _erase_unused(entry: ir.Block) -> None:
+    """Erase views and allocations of the entry block that nothing reads any more."""
+    for op in reversed(list(entry.operations)):
+        used = any(
+            u.owner.operation.name != "memref.dealloc" for r in op.results for u in r.uses
+        )
+        if op.operation.name.startswith("memref.") and op.results and not used:
+            for u in [u for r in op.results for u in r.uses]:
+                u.owner.operation.erase()
+            op.operation.erase()
+
+
+def _vectorize_block(block: ir.Block, entry: ir.Block, target: Target, threads: Threads) -> None:
+    """Replace each run of structured ops in a block by nests."""
+    run: list[ir.OpView] = []
+    dependences = Dependences()
+    parallel = threads.tid is not None
+    for op in [*block.operations]:
+        if op.operation.name == "linalg.generic":
+            run.append(op)
+        elif run and not _is_movable(op.operation):
+            _emit_run(run, op, entry, target, threads, dependences if parallel else None)
+            run = []
+    if run:
+        last = list(block.operations)[-1]
+        _emit_run(run, last, entry, target, threads, dependences if parallel else None)
+
+
+def _emit_run(
+    run: list[ir.OpView],
+    before: ir.OpView,
+    entry: ir.Block,
+    target: Target,
+    threads: Threads,
+    dependences: Dependences | None,
+) -> None:
+    """Build the nests of a run of structured ops before the op `before`, and erase them."""
+    flats: dict[ir.Value, FlatBuffer] = {}
+
+    def flat(buffer: ir.Value) -> FlatBuffer:
+        if buffer not in flats:
+            owner = buffer.owner
+            at = (
+                ir.InsertionPoint.at_block_begin(owner)
+                if isinstance(owner, ir.Block)
+                else _after(owner.operation)
+            )
+            with at:
+                flats[buffer] = flatten(buffer)
+        return flats[buffer]
+
+    with ir.InsertionPoint(before):
+        stages = [parse_stage(op, flat) for op in run]
+        temporaries = _temporaries(stages, set(op.operation for op in run))
+        stages = merge_epilogues(merge_fills(stages), temporaries)
+        emitter = NestEmitter(target, threads, flat, entry)
+        for nest in form_nests(stages, temporaries):
+            if len(nest.stages) == 1:
+                nest.stages[0] = collapse(nest.stages[0])
+                nest.common[0] = nest.stages[0].parallel_dims
+            if dependences is not None and dependences.needs_barrier(nest.stages):
+                ir.func.CallOp([], "metadef_barrier", [])
+            with nest.stages[0].op.location:
+                emitter.emit(nest)
+    for op in run:
+        op.operation.erase()
+
+
+def _temporaries(stages: list[Stage], run: set[ir.Operation]) -> set[ir.Value]:
+    """Return the allocations that only structured ops of this run touch."""
+    found: set[ir.Value] = set()
+    for stage in stages:
+        for buffer in stage.writes:
+            owner = buffer.owner
+            if isinstance(owner, ir.Block):
+                continue
+            if owner.operation.name not in ("memref.alloc", "memref.view"):
+                continue
+            users = [u.owner.operation for u in buffer.uses]
+            if all(
+                u in run or u.name in ("memref.dealloc", "memref.reinterpret_cast", "memref.dim")
+                for u in users
+            ):
+                found.add(buffer)
+    return found
+
+
+def _after(op: ir.Operation) -> ir.InsertionPoint:
+    """Return the place right after an op."""
+    return ir.InsertionPoint.after(op)
+
+
+def _blocks(op: ir.Operation) -> list[ir.Block]:
+    """Return the blocks nested in a function, but not those inside structured ops."""
+    found: list[ir.Block] = []
+    for region in op.regions:
+        for block in region:
+            found.append(block)
+            for inner in block.operations:
+                if inner.operation.name != "linalg.generic":
+                    found += _blocks(inner.operation)
+    return found
+
+
+def _is_plain(op: ir.Operation) -> bool:
+    """Tell whether every thread may run an op of a function's entry block."""
+    return op.name in ("linalg.generic", "memref.dealloc", "func.return") or op.name.startswith(_PURE)
+
+
+def _is_movable(op: ir.Operation) -> bool:
+    """Tell whether a run of structured ops may be built after an op between them."""
+    return op.name.startswith(_PURE)
+
+
+def _generalize(module: ir.Operation) -> None:
+    """Bring named linalg ops and copies to `linalg.generic`."""
+    manager = ir.passmanager.PassManager.parse(
+        "builtin.module(func.func(linalg-generalize-named-ops))"
+    )
+    for op in ir.operations(module):
+        if op.operation.name == "memref.copy":
+            _generic_copy(op)
+    manager.run(module)
+
+
+def _generic_copy(op: ir.OpView) -> None:
+    source, destination = op.operands
+    rank = ir.MemRefType(source.type).rank
+    with ir.InsertionPoint(op), op.location:
+        ir.linalg.copy(source, outs=[destination]) if rank else ir.memref.store(
+            ir.memref.load(source, []), destination, []
+        )
+    op.operation.erase()
+
+
+def _update_type(
+    func: ir.OpView, entry: ir.Block, added: list[dict[str, ir.Attribute]]
+) -> None:
+    """Bring the function's type and argument attributes up to date with its added arguments."""
+    inputs = [a.type for a in entry.arguments]
+    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    old = [ir.DictAttr.get({})] * (len(inputs) - len(added))
+    if "arg_attrs" in func.attributes:
+        old = list(ir.ArrayAttr(func.attributes["arg_attrs"]))
+    func.attributes["arg_attrs"] = ir.ArrayAttr.get(old + [ir.DictAttr.get(a) for a in added])
