@@ -13,6 +13,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metadef import ir
+from metadef.codegen.float_literals import for_llvm_22
 from metadef.diagnostics import MetadefError
 
 
@@ -51,7 +52,7 @@ def llvm_ir(module: ir.Module) -> str:
     """Return the LLVM IR of a module in the LLVM dialect."""
     text = ir.llvm.translate_module_to_llvmir(module.operation)
     assert isinstance(text, str)
-    return text
+    return for_llvm_22(text)
 
 
 def object_code(text: str, target: Target, optimisation: Optimisation = Optimisation()) -> bytes:

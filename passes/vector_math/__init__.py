@@ -1,0 +1,1 @@
+"""Elementary functions as arithmetic on vectors: each builds ops where the caller stands."""

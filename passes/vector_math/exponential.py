@@ -1,0 +1,88 @@
+"""exp, exp2 and expm1: reduce to |r| <= ln(2)/2 (Cody and Waite, 1980), polynomial, scale by 2^n."""
+
+from __future__ import annotations
+
+from metadef.passes.vector_math.coefficients import EXP32, EXP64, EXPM1_32
+from metadef.passes.vector_math.lanes import (
+    Elementwise,
+    Lanes,
+    copysign,
+    fma,
+    polynomial,
+    round_to_integer,
+)
+
+LOG2_E = 1.4426950408889634
+LN2 = 0.6931471805599453
+#: ln(2) in two parts by format; the high part times an integer exponent is exact under fma
+LN2_PARTS = {32: (0.6931471824645996, -1.9046542121259336e-09), 64: (LN2, 2.3190468138462996e-17)}
+
+
+@Elementwise
+def exp(x: Lanes) -> Lanes:
+    """e^x. f32: 2 ulp; f64: 1 ulp; gradual underflow, overflow to infinity."""
+    return _exp32(x) if x.width == 32 else _exp64(x)
+
+
+@Elementwise
+def exp2(x: Lanes) -> Lanes:
+    """2^x. f32: 2 ulp; f64: 1 ulp; gradual underflow, overflow to infinity."""
+    if x.width == 32:
+        x = x.at_most(129.0).at_least(-151.0)
+        m, m_bits = round_to_integer(x, 0.5)
+        r = fma(x, 0.5, -m)
+        return _squared(r * LN2, m_bits)
+    x = x.at_most(1025.0).at_least(-1076.0)
+    n, n_bits = round_to_integer(x, 1.0)
+    r = (x - n) * LN2
+    return scale(fma(r * r, polynomial(EXP64, r), r) + 1.0, n_bits)
+
+
+@Elementwise
+def expm1(x: Lanes) -> Lanes:
+    """e^x - 1, exact in relative terms near zero. f32 and f64: 2 ulp.
+
+    2^n (1 + p) - 1 = 2 (2^(n-1) p + (2^(n-1) - 1/2)): halved, so that n = 128 does not overflow early.
+    """
+    low, high, table = (-18.0, 89.0, EXPM1_32) if x.width == 32 else (-40.0, 710.0, EXP64)
+    r, n = reduce(x.at_most(high).at_least(low))
+    p = fma(r * r, polynomial(table, r), r)
+    half_scale = ((n + (x.exponent_bias - 1)) << x.mantissa_bits).as_float()
+    y = fma(half_scale, p, half_scale - 0.5)
+    return copysign(y + y, x)
+
+
+def reduce(x: Lanes) -> tuple[Lanes, Lanes]:
+    """Return r and the integer n with x = n ln(2) + r, |r| <= ln(2)/2."""
+    high, low = LN2_PARTS[x.width]
+    n, n_bits = round_to_integer(x, LOG2_E)
+    return fma(n, -low, fma(n, -high, x)), n_bits
+
+
+def scale(p: Lanes, n: Lanes) -> Lanes:
+    """Return p * 2^n for p near 1, rounded once even where the result is subnormal or infinite.
+
+    Two factors: no power of two in the format reaches the whole range of n.
+    """
+    half = n >> 1
+    first = (p.bits() + (half << p.mantissa_bits)).as_float()
+    rest = ((n - half + p.exponent_bias) << p.mantissa_bits).as_float()
+    return first * rest
+
+
+def _exp32(x: Lanes) -> Lanes:
+    """e^x = (e^(x/2))^2: the half argument's power of two is always normal, the square does the rest."""
+    h = x.at_most(89.0).at_least(-104.0) * 0.5
+    return _squared(*reduce(h))
+
+
+def _squared(r: Lanes, m: Lanes) -> Lanes:
+    p = fma(r, polynomial(EXP32, r), 1.0)
+    y = (p.bits() + (m << p.mantissa_bits)).as_float()
+    return y * y
+
+
+def _exp64(x: Lanes) -> Lanes:
+    r, n = reduce(x.at_most(710.0).at_least(-746.0))
+    return scale(fma(r * r, polynomial(EXP64, r), r) + 1.0, n)
+
