@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from metadef import ir
+from metadef.dialects.metadef.ops.opaque import opaque as build_opaque
+from metadef.dialects.metadef.ops.yield_ import yield_
 from metadef.dialects.metadef.types import tensor_type
 from metadef.symbolic import Dim
 
@@ -30,22 +32,17 @@ def wrap(call: Call, values: Mapping[ir.Value, Any]) -> list[ir.Value]:
         if kind.dims is None:
             call.fail("torch did not say the result's dims and metadef has no shape rule for it")
         results.append(tensor_type(kind.dims, kind.element))
-    opaque = ir.Operation.create(
-        "metadef.opaque", results=results, operands=wrapper.operands, regions=1
-    )
-    block = opaque.regions[0].blocks.append(
-        *wrapper.types, arg_locs=[call.op.location] * len(wrapper.types)
-    )
+    opaque = build_opaque(wrapper.operands, results, wrapper.types)
+    block = opaque.regions[0].blocks[0]
     with ir.InsertionPoint(block), call.op.location:
         inside = [wrapper.build(o, block) for o in call.op.operands]
         copy = call.op.clone()
         for i, value in enumerate(inside):
             copy.operands[i] = value
-        for name in ("metadef.dims",):
-            if name in copy.attributes:
-                del copy.attributes[name]
-        ir.Operation.create("metadef.yield", operands=list(copy.results))
-    return list(opaque.results)
+        if "metadef.dims" in copy.attributes:
+            del copy.attributes["metadef.dims"]
+        yield_(list(copy.operation.results))
+    return list(opaque.operation.results)
 
 
 class _Wrapper:

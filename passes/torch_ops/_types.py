@@ -12,7 +12,7 @@ from .call import TensorType, parse_vtensor
 
 def dims_from_attribute(attribute: ir.Attribute) -> tuple[Dim, ...]:
     """Return the dims in `["B", 768]`, an entry of `metadef.dims`."""
-    return tuple(Dim.of(getattr(a, "value")) for a in ir.ArrayAttr(attribute))
+    return tuple(Dim.of(a.value) for a in ir.ArrayAttr(attribute))
 
 
 def result_types(op: ir.Operation, bound: dict[ir.Value, tuple[Dim, ...]]) -> Any:

@@ -170,9 +170,7 @@ def promoted(*xs: Tensor) -> ir.Type:
     for kind_or_none in groups:
         if kind_or_none is None:
             continue
-        if result is None:
-            result = kind_or_none
-        elif category(kind_or_none) > category(result):
+        if result is None or category(kind_or_none) > category(result):
             result = kind_or_none
     assert result is not None, "promotion of no operands"
     return result

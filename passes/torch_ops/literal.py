@@ -38,7 +38,7 @@ def _tensor(attribute: ir.Attribute, element: ir.Type) -> ir.Value:
     dense = ir.DenseElementsAttr(attribute)
     if dense.is_splat:
         value = dense.get_splat_value()
-        return build.fill(ir.ShapedType(dense.type).shape, getattr(value, "value"), element)
+        return build.fill(ir.ShapedType(dense.type).shape, value.value, element)
     if is_bool(element):
         return constant(np.array(list(dense)).reshape(ir.ShapedType(dense.type).shape), element)
     return constant(array_of(dense), element)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from metadef import ir
+from metadef.dialects.metadef.ops.scatter import scatter
+from metadef.dialects.metadef.shapes import broadcast_dims
 from metadef.symbolic import Dim, DimLike, ceildiv, product, same
 
 from . import build
@@ -148,8 +150,6 @@ def broadcast_in_dim(call: Call, x: ir.Value, sizes: Sizes, axes: Sequence[int])
 
 @converts("aten.broadcast_tensors")
 def broadcast_tensors(call: Call, xs: list[ir.Value]) -> list[ir.Value]:
-    from metadef.dialects.metadef.shapes import broadcast_dims
-
     size = broadcast_dims(*[dims(x) for x in xs])
     return [build.broadcast(x, size) for x in xs]
 
@@ -511,8 +511,6 @@ def slice_scatter(
         return replace_range(x, source, dim, first, count)
     if not first.is_static:
         raise NotModelled
-    from metadef.dialects.metadef.ops.scatter import scatter
-
     size = list(dims(x))
     size[dim] = count
     indices = build.iota(size, dim, first.value, step)

@@ -1,0 +1,270 @@
+"""Pooling over fixed and adaptive windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from metadef import ir
+from metadef.dialects.metadef.ops.pool import pool
+from metadef.symbolic import Dim, ceildiv
+
+from . import build
+from .build import cast, dims, pointwise, rank, reduce, reshape
+from .call import Call
+from .conv import both_ends, spread
+from .dtypes import opmath
+from .registry import NotModelled, converts
+
+Ints = Sequence[int]
+
+
+def _spatial(call: Call) -> int:
+    return int(call.name.split(".")[2].split("pool")[1][0])
+
+
+def _batched(x: ir.Value, spatial: int) -> tuple[ir.Value, bool]:
+    """Return x with a batch dim, and whether it had one."""
+    had = rank(x) == spatial + 2
+    return (x if had else build.unsqueeze(x, 0)), had
+
+
+def _unbatched(x: ir.Value, had: bool) -> ir.Value:
+    return x if had else reshape(x, dims(x)[1:])
+
+
+def _ceil_padding(
+    call: Call, x: ir.Value, kernel: Ints, strides: Ints, padding: Ints, dilations: Ints
+) -> list[int]:
+    """Return (low, high) padding that gives ceil mode's windows.
+
+    A last window that starts in the high padding is left out, so `high` grows by less than a stride.
+    """
+    ends = []
+    for i, (k, s, p, d) in enumerate(zip(kernel, strides, padding, dilations, strict=True)):
+        size = dims(x)[2 + i]
+        if not size.is_static:
+            raise NotModelled
+        reach = size.value + 2 * p - d * (k - 1) - 1
+        count = -(-reach // s) + 1
+        if (count - 1) * s >= size.value + p:
+            count -= 1
+        ends += [p, p + max((count - 1) * s - reach, 0) if count > reach // s + 1 else p]
+    return ends
+
+
+def _max_pool(
+    call: Call,
+    x: ir.Value,
+    kernel: Any,
+    strides: Any,
+    padding: Any,
+    dilations: Any,
+    ceil_mode: bool,
+) -> ir.Value:
+    spatial = _spatial(call)
+    x, had = _batched(x, spatial)
+    kernel = spread(kernel, spatial)
+    steps = spread(strides, spatial) if strides else kernel
+    pads, spaces = spread(padding, spatial), spread(dilations, spatial)
+    ends = _ceil_padding(call, x, kernel, steps, pads, spaces) if ceil_mode else both_ends(pads)
+    result = pool("max", x, kernel, strides=steps, padding=ends, dilations=spaces)
+    return _unbatched(result, had)
+
+
+@converts("aten.max_pool1d", "aten.max_pool2d", "aten.max_pool3d")
+def max_pool(
+    call: Call,
+    x: ir.Value,
+    kernel: Ints,
+    strides: Ints,
+    padding: Ints,
+    dilations: Ints,
+    ceil_mode: bool,
+) -> ir.Value:
+    return _max_pool(call, x, kernel, strides, padding, dilations, ceil_mode)
+
+
+@converts("aten.max_pool2d_with_indices", "aten.max_pool3d_with_indices")
+@converts("aten.max_pool1d_with_indices")
+def max_pool_with_indices(
+    call: Call,
+    x: ir.Value,
+    kernel: Ints,
+    strides: Ints,
+    padding: Ints,
+    dilations: Ints,
+    ceil_mode: bool,
+) -> tuple[ir.Value, ir.Value | None]:
+    values = None
+    if call.used(1):
+        return _indexed_max_pool(call, x, kernel, strides, padding, dilations, ceil_mode)
+    values = _max_pool(call, x, kernel, strides, padding, dilations, ceil_mode)
+    return values, None
+
+
+def _indexed_max_pool(
+    call: Call,
+    x: ir.Value,
+    kernel: Any,
+    strides: Any,
+    padding: Any,
+    dilations: Any,
+    ceil_mode: bool,
+) -> tuple[ir.Value, ir.Value]:
+    """Stack the windows' elements as a last dim, one strided slice each, and reduce it.
+
+    The index is that of the flattened spatial dims, as torch counts.
+    """
+    spatial = _spatial(call)
+    x, had = _batched(x, spatial)
+    sizes = kernel, strides or kernel, padding, dilations
+    extents, steps, pads, spaces = (spread(s, spatial) for s in sizes)
+    ends = _ceil_padding(call, x, extents, steps, pads, spaces) if ceil_mode else both_ends(pads)
+    shape = dims(x)
+    flat = build.reshape(_flat_positions(shape[2:]), [1, 1, *shape[2:]])
+    low, high = [0, 0, *ends[::2]], [0, 0, *ends[1::2]]
+    padded = build.pad(x, low, high, value=float("-inf"))
+    where = build.pad(flat, low, high, value=-1)
+    counts = [
+        (shape[2 + i] + ends[2 * i] + ends[2 * i + 1] - spaces[i] * (extents[i] - 1) - 1)
+        // steps[i]
+        + 1
+        for i in range(spatial)
+    ]
+    values, positions = [], []
+    for offsets in _offsets(extents):
+        window, place = padded, where
+        for i, offset in enumerate(offsets):
+            at = offset * spaces[i]
+            window = build.slice_(window, 2 + i, at, counts[i], steps[i])
+            place = build.slice_(place, 2 + i, at, counts[i], steps[i])
+        values.append(window)
+        positions.append(place)
+    best, index = values[0], build.broadcast(positions[0], dims(values[0]))
+    for value, place in zip(values[1:], positions[1:], strict=True):
+        unset = pointwise("lt", index, build.number(0, build.element(index)))
+        inside = pointwise("ge", place, build.number(0, build.element(index)))
+        wins = pointwise("or", pointwise("gt", value, best), pointwise("isnan", value))
+        wins = pointwise("and", inside, pointwise("or", unset, wins))
+        best = pointwise("select", wins, value, best)
+        index = pointwise("select", wins, place, index)
+    return _unbatched(best, had), _unbatched(index, had)
+
+
+def _flat_positions(sizes: Sequence[Dim]) -> ir.Value:
+    """Return the row-major position of each element of `sizes`."""
+    count = Dim.of(1)
+    for d in sizes:
+        count = count * d
+    return reshape(build.iota([count], 0), sizes)
+
+
+def _offsets(kernel: Sequence[int]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for k in kernel:
+        found = [(*f, i) for f in found for i in range(k)]
+    return found
+
+
+@converts("aten.avg_pool1d", "aten.avg_pool2d", "aten.avg_pool3d")
+def avg_pool(
+    call: Call,
+    x: ir.Value,
+    kernel: Ints,
+    strides: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None = None,
+) -> ir.Value:
+    """Means of windows; a divisor of its own, or ceil mode's partial windows, divide the sums."""
+    spatial = _spatial(call)
+    x, had = _batched(x, spatial)
+    extents = spread(kernel, spatial)
+    steps, pads = spread(strides, spatial) if strides else extents, spread(padding, spatial)
+    plain = both_ends(pads)
+    ends = _ceil_padding(call, x, extents, steps, pads, [1] * spatial) if ceil_mode else plain
+    if divisor is None and (ends == plain or not count_include_pad):
+        result = pool(
+            "avg", x, extents, strides=steps, padding=ends, count_include_pad=count_include_pad
+        )
+        return _unbatched(result, had)
+    wide = cast(x, opmath(build.element(x)))
+    area = 1
+    for k in extents:
+        area *= k
+    mean = pool("avg", wide, extents, strides=steps, padding=ends, count_include_pad=True)
+    total = pointwise("mul", mean, build.number(area, build.element(wide)))
+    if divisor is not None:
+        counts = build.number(divisor, build.element(wide))
+    else:
+        counts = _window_counts(x, extents, steps, pads, ends, build.element(wide))
+    return _unbatched(cast(pointwise("div", total, counts), build.element(x)), had)
+
+
+def _window_counts(
+    x: ir.Value, kernel: Ints, strides: Ints, padding: Ints, ends: Ints, element: ir.Type
+) -> ir.Value:
+    """Return how many elements of each window lie in x or its own (not ceil mode's) padding."""
+    counts = build.fill([1] * (len(kernel) + 2), 1, element)
+    for i, (k, s, p) in enumerate(zip(kernel, strides, padding, strict=True)):
+        size = dims(x)[2 + i]
+        windows = (size + ends[2 * i] + ends[2 * i + 1] - k) // s + 1
+        start = build.iota([windows], 0, -p, s)
+        end = pointwise("minimum", pointwise("add", start, _int(k)), _int(size + p))
+        held = cast(pointwise("sub", end, start), element)
+        counts = pointwise("mul", counts, build.along(held, 2 + i, len(kernel) + 2))
+    return counts
+
+
+def _int(value: int | Dim) -> ir.Value:
+    return build.number(value, ir.IntegerType.get_signless(64))
+
+
+@converts("aten.adaptive_avg_pool1d", "aten.adaptive_avg_pool2d", "aten.adaptive_avg_pool3d")
+@converts("aten._adaptive_avg_pool2d", "aten._adaptive_avg_pool3d")
+def adaptive_avg_pool(call: Call, x: ir.Value, sizes: Sequence[Any]) -> ir.Value:
+    return _adaptive(x, "avg", sizes)
+
+
+@converts("aten.adaptive_max_pool1d", "aten.adaptive_max_pool2d", "aten.adaptive_max_pool3d")
+def adaptive_max_pool(call: Call, x: ir.Value, sizes: Sequence[Any]) -> tuple[ir.Value, Any]:
+    """Without the indices: what wants them goes to torch-mlir."""
+    if call.used(1):
+        raise NotModelled
+    return _adaptive(x, "max", sizes), None
+
+
+def _adaptive(x: ir.Value, fn: str, sizes: Sequence[Any]) -> ir.Value:
+    """Pool to `sizes`: window i of a dim is [floor(i in / out), ceil((i + 1) in / out))."""
+    spatial = len(sizes)
+    wide = cast(x, opmath(build.element(x))) if fn == "avg" else x
+    first = rank(x) - spatial
+    inputs = dims(x)[first:]
+    reduction = "mean" if fn == "avg" else "max"
+    if all(isinstance(s, int) and s == 1 for s in sizes):
+        value = reduce(reduction, wide, list(range(first, rank(x))), keepdim=True)
+        return cast(value, build.element(x))
+    if all(d.is_static and d.value % s == 0 and d.value for d, s in zip(inputs, sizes, strict=True)):
+        kernel = [d.value // s for d, s in zip(inputs, sizes, strict=True)]
+        batched, had = _batched(x, spatial)
+        return _unbatched(pool(fn, batched, kernel, strides=kernel), had)
+    for i, size in enumerate(sizes):
+        wide = _adaptive_dim(wide, reduction, first + i, size)
+    return cast(wide, build.element(x))
+
+
+def _adaptive_dim(x: ir.Value, fn: str, dim: int, size: Any) -> ir.Value:
+    """Pool one dim to `size`, a slice for each window (the windows overlap)."""
+    length = dims(x)[dim]
+    if length == Dim.of(size):
+        return x
+    if not isinstance(size, int) or size > 64 or not length.is_static:
+        raise NotModelled
+    windows = []
+    for i in range(size):
+        start = i * length.value // size
+        end = ceildiv((i + 1) * length, size).value
+        windows.append(reduce(fn, build.slice_(x, dim, start, end - start), [dim], keepdim=True))
+    return build.concat(windows, dim)
