@@ -55,5 +55,7 @@ def error_text(error: Exception) -> str:
     lines = []
     for diagnostic in found:
         lines.append(f"{location_text(diagnostic.location)}: error: {diagnostic.message}")
-        lines += [f"{location_text(n.location)}: note: {n.message}" for n in diagnostic.notes]
+        for note in diagnostic.notes:
+            if not note.message.startswith("see current operation"):  # all of it, often huge
+                lines.append(f"{location_text(note.location)}: note: {note.message}")
     return "\n".join(lines)

@@ -30,6 +30,7 @@ from torch_mlir.dialects import (
     ub,
     vector,
 )
+from torch_mlir.dialects import torch as torch_dialect  # makes torch-mlir's own passes known
 from torch_mlir.ir import *  # noqa: F403
 from torch_mlir.ir import Block, Context, Location, Module, Operation, OpView
 
@@ -46,8 +47,6 @@ _mlir.globals.append_dialect_search_prefix("metadef.dialects")
 
 def make_context() -> Context:
     """Return a context with torch-mlir's and Metadef's dialects loaded and no threads."""
-    from torch_mlir.dialects import torch as torch_dialect
-
     from metadef.dialects import load_dialects
 
     context = Context()

@@ -95,10 +95,19 @@ class UpstreamPass:
 
     def _explain(self, message: str) -> str:
         if "does not refer to a registered pass" in message:
-            return f"unknown pass '{self.pass_name}'{near_names(self.pass_name, pass_names())}"
+            return f"unknown pass '{self.pass_name}'{near_passes(self.pass_name)}"
         first = message.strip().splitlines()[0].removeprefix("<Pass-Options-Parser>: ")
         return f"pass '{self}': {first}"
 
+
+#: MLIR does not tell the names of its passes; these are the ones that people reach for
+_FAMILIAR = (
+    *("canonicalize", "cse", "inline", "symbol-dce", "loop-invariant-code-motion", "sccp"),
+    *("linalg-generalize-named-ops", "linalg-fuse-elementwise-ops", "one-shot-bufferize"),
+    *("convert-linalg-to-loops", "convert-scf-to-cf", "convert-vector-to-llvm", "lower-affine"),
+    *("convert-func-to-llvm", "convert-arith-to-llvm", "finalize-memref-to-llvm"),
+    *("convert-torch-to-linalg", "reconcile-unrealized-casts", "snapshot-op-locations"),
+)
 
 _user_passes: dict[str, type[Pass]] = {}
 
@@ -117,6 +126,12 @@ def add_pass(cls: type[Pass]) -> None:
 def pass_names() -> list[str]:
     """Return the names of all passes written in Python, built-in and loaded, sorted."""
     return sorted({*_built_in_names(), *_user_passes})
+
+
+def near_passes(name: str, prefix: str = "", others: Sequence[str] = ()) -> str:
+    """Return `; did you mean ...?` with the passes (as `prefix` + name) and `others` near `name`."""
+    known = [*(prefix + n for n in (*pass_names(), *_FAMILIAR)), *others]
+    return near_names(prefix + name, known)
 
 
 def user_pass_names() -> list[str]:
@@ -138,7 +153,7 @@ def find_pass(name: str) -> type[Pass]:
     if name in _user_passes:
         return _user_passes[name]
     if name not in _built_in_names():
-        raise MetadefError(f"unknown pass '{name}'{near_names(name, pass_names())}")
+        raise MetadefError(f"unknown pass '{name}'{near_passes(name)}")
     module = importlib.import_module("metadef.passes." + name.replace("-", "_"))
     cls: type[Pass] = getattr(module, class_name_of(name))
     assert issubclass(cls, Pass)

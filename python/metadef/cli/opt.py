@@ -18,7 +18,7 @@ from metadef.diagnostics import MetadefError, PipelineError, error_text, near_na
 from metadef.instrumentation import ALL, Printing, Timing
 from metadef.loading import load_file
 from metadef.pass_runner import PassRunner, Step
-from metadef.pipeline import find_step, parse_pipeline, pass_names
+from metadef.pipeline import find_step, near_passes, parse_pipeline
 from metadef.pipelines import passes_of
 
 #: between the parts of a file that `--split-input-file` treats one by one
@@ -88,8 +88,7 @@ class _Request:
         except MetadefError as error:
             if not str(error).startswith("unknown pass"):
                 raise
-            known = [*known_options, *(f"--{n}" for n in pass_names())]
-            near = near_names(f"--{self.name}", known)
+            near = near_passes(self.name, "--", known_options)
             raise UsageError(f"unknown pass or option '--{self.name}'{near}") from None
 
 
@@ -292,7 +291,10 @@ class _Session:
             print(text, end="")
             sys.stdout.flush()
             return
-        Path(self.args.output).write_text(text)
+        try:
+            Path(self.args.output).write_text(text)
+        except OSError as error:
+            raise MetadefError(f"cannot write '{self.args.output}': {error.strerror}") from error
 
 
 def _parts(source: bytes) -> list[bytes]:
