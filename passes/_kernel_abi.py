@@ -17,6 +17,7 @@ DIMS = "metadef.dims"
 SCRATCH = "metadef.scratch"
 THREAD_SCRATCH = "metadef.thread_scratch"
 SERIAL = "metadef.serial"
+SYMBOLS = "metadef.symbols"
 NOALIAS = "metadef.noalias"
 WRITABLE = "bufferization.writable"
 BARRIER = "metadef_barrier"
@@ -121,6 +122,8 @@ def _build_entry(function: ir.OpView, name: str, roles: list[Parameter]) -> None
     for key in (SCRATCH, THREAD_SCRATCH, SERIAL):
         if key in function.attributes:
             entry.attributes[key] = function.attributes[key]
+    names = [role.attributes[SYMBOL] for role in roles if role.role == "symbol"]
+    entry.attributes[SYMBOLS] = ir.ArrayAttr.get(names)
     block = entry.add_entry_block()
     args, syms, scratch, tid, nthreads = block.arguments
     with ir.InsertionPoint(block):

@@ -55,6 +55,8 @@ class LowerToLlvm(Pass):
 
     def run(self, module: ir.Operation) -> None:
         _align_allocations(module)
+        for function in _kernels(module):
+            _free_allocations(function)
         _replace_strided_copies(module)
         _run(module, _TO_LOOPS)
         has_barriers = _lower_barriers(module)
@@ -79,15 +81,28 @@ def _kernels(module: ir.Operation) -> list[ir.OpView]:
 
 
 def _align_allocations(module: ir.Operation) -> None:
-    for op in ir.operations(module):
+    for op in list(ir.operations(module)):
         if op.operation.name in ("memref.alloc", "memref.alloca"):
             i64 = ir.IntegerType.get_signless(64)
             op.attributes["alignment"] = ir.IntegerAttr.get(i64, abi.ALIGNMENT)
 
 
+def _free_allocations(function: ir.OpView) -> None:
+    """Free what the function allocates in its own block and nobody frees."""
+    block = ir.entry_block(function)
+    end = block.operations[len(block.operations) - 1]
+    for op in block.operations:
+        if op.operation.name != "memref.alloc":
+            continue
+        users = [use.owner.operation.name for use in op.operation.result.uses]
+        if "memref.dealloc" not in users:
+            with ir.InsertionPoint(end), op.location:
+                ir.memref.dealloc(op.operation.result)
+
+
 def _replace_strided_copies(module: ir.Operation) -> None:
     """Turn copies of strided memrefs into loops: upstream calls a function that nobody provides."""
-    for op in ir.operations(module):
+    for op in list(ir.operations(module)):
         if op.operation.name != "memref.copy":
             continue
         source, target = op.operation.operands
@@ -150,7 +165,7 @@ def _convert_halves_through_f32(module: ir.Operation) -> None:
 
     The direct conversions are calls into a compiler's support library.
     """
-    for op in ir.operations(module):
+    for op in list(ir.operations(module)):
         name = op.operation.name
         if name not in (
             "arith.truncf",
@@ -196,6 +211,6 @@ def _allow_contraction(module: ir.Operation) -> None:
     """Let the code generator form fused multiply-adds, and no other liberty."""
     contract = ir.Attribute.parse("#arith.fastmath<contract>")
     none = ir.Attribute.parse("#arith.fastmath<none>")
-    for op in ir.operations(module):
+    for op in list(ir.operations(module)):
         if op.operation.name in _CONTRACTED and op.attributes["fastmath"] == none:
             op.attributes["fastmath"] = contract

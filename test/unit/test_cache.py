@@ -47,13 +47,13 @@ def test_removes_a_damaged_entry(tmp_path: Path, damage: str) -> None:
 
 
 def test_drops_the_entries_used_longest_ago(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, limit_bytes=3500)
+    cache = Cache(tmp_path)
     keys = [f"{i:02d}" * 32 for i in range(4)]
-    for age, key in enumerate(keys):
+    for key in keys:
         cache.put(key, bytes(1000))
-        for file in entry_files(tmp_path):
-            if file.stem == key:
-                os.utime(file, (1000 + age, 1000 + age))
+    for age, file in enumerate(entry_files(tmp_path)):
+        os.utime(file, (1000 + age, 1000 + age))
+    cache.limit_bytes = 3500
     assert cache.get(keys[0]) is not None  # now the youngest
     cache.trim()
     assert [cache.get(k) is not None for k in keys] == [True, False, True, True]

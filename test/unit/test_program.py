@@ -92,18 +92,37 @@ def program(
     threads: int = 1,
     weights: dict[str, torch.Tensor] | None = None,
 ) -> Program:
+    """Build a program of a back graph written with `func.call` for `metadef.dispatch`."""
     context = ir.make_context()
     with context, ir.Location.unknown():
-        return build_program(ir.Module.parse(body), kernels, weights or {}, threads)
+        module = ir.Module.parse(body)
+        for op in list(ir.operations(module)):
+            if op.operation.name == "func.call":
+                _dispatch(op)
+        return build_program(module, kernels, weights or {}, threads)
+
+
+def _dispatch(call: ir.OpView) -> None:
+    from metadef.dialects.metadef.ops.dispatch import dispatch
+
+    old = call.operation
+    with ir.InsertionPoint(old):
+        kernel = ir.FlatSymbolRefAttr(old.attributes["callee"]).value
+        new = dispatch(kernel, list(old.operands), [r.type for r in old.results])
+    new[0].owner.operation.attributes["offsets"] = old.attributes["offsets"]
+    for before, after in zip(old.results, new, strict=True):
+        before.replace_all_uses_with(after)
+    old.erase()
 
 
 #: ((x + y) + x) + y: the first sum dies in the second
 CHAIN = f"""
+func.func private @add({B8}, {B8}) -> {B8}
 func.func @main(%x: {B8}, %y: {B8}) -> {B8}
     attributes {{metadef.arena = "64*B", metadef.arena_before = "64*B"}} {{
-  %0 = "metadef.dispatch"(%x, %y) {{kernel = @add, offsets = ["0"]}} : ({B8}, {B8}) -> {B8}
-  %1 = "metadef.dispatch"(%0, %x) {{kernel = @add, offsets = ["32*B"]}} : ({B8}, {B8}) -> {B8}
-  %2 = "metadef.dispatch"(%1, %y) {{kernel = @add, offsets = ["output"]}} : ({B8}, {B8}) -> {B8}
+  %0 = func.call @add(%x, %y) {{offsets = ["0"]}} : ({B8}, {B8}) -> {B8}
+  %1 = func.call @add(%0, %x) {{offsets = ["32*B"]}} : ({B8}, {B8}) -> {B8}
+  %2 = func.call @add(%1, %y) {{offsets = ["output"]}} : ({B8}, {B8}) -> {B8}
   return %2 : {B8}
 }}
 """
@@ -162,11 +181,12 @@ def test_calls_from_several_threads_do_not_meet(kernels: dict[str, CompiledKerne
 
 
 SUMS = """
+func.func private @KERNEL(tensor<64xf32>) -> tensor<f32>
 func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> (tensor<f32>, tensor<f32>)
     attributes {metadef.arena = "0", metadef.arena_before = "0"} {
-  %0 = "metadef.dispatch"(%x) {kernel = @KERNEL, offsets = ["output"]}
+  %0 = func.call @KERNEL(%x) {offsets = ["output"]}
       : (tensor<64xf32>) -> tensor<f32>
-  %1 = "metadef.dispatch"(%y) {kernel = @KERNEL, offsets = ["output"]}
+  %1 = func.call @KERNEL(%y) {offsets = ["output"]}
       : (tensor<64xf32>) -> tensor<f32>
   return %0, %1 : tensor<f32>, tensor<f32>
 }
@@ -187,10 +207,11 @@ def test_threads_share_scratch_memory(
 
 
 ALIASES = """
+func.func private @sum(tensor<64xf32>) -> tensor<f32>
 func.func @init() -> tensor<f32>
     attributes {metadef.results = ["init.0"], metadef.arena = "0", metadef.arena_before = "0"} {
   %w = "metadef.weight"() {name = "w"} : () -> tensor<64xf32>
-  %0 = "metadef.dispatch"(%w) {kernel = @sum, offsets = ["output"]}
+  %0 = func.call @sum(%w) {offsets = ["output"]}
       : (tensor<64xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
@@ -200,7 +221,7 @@ func.func @main(%x: tensor<8x8xf32>)
   %w = "metadef.weight"() {name = "w"} : () -> tensor<64xf32>
   %i = "metadef.weight"() {name = "init.0"} : () -> tensor<f32>
   %r = "metadef.reshape"(%x) : (tensor<8x8xf32>) -> tensor<64xf32>
-  %0 = "metadef.dispatch"(%r) {kernel = @sum, offsets = ["output"]}
+  %0 = func.call @sum(%r) {offsets = ["output"]}
       : (tensor<64xf32>) -> tensor<f32>
   %1 = "metadef.reshape"(%0) : (tensor<f32>) -> tensor<1xf32>
   return %r, %0, %1, %i, %w : tensor<64xf32>, tensor<f32>, tensor<1xf32>, tensor<f32>, tensor<64xf32>

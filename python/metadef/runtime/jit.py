@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.resources
+import struct
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,8 +16,9 @@ from metadef.diagnostics import MetadefError
 
 #: what kernels and the dispatch loop call of OpenMP
 _OPENMP_SYMBOLS = ("GOMP_parallel", "GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
-#: libm and libc, found by name in this process, and OpenMP are all that object code may call
 _LIBRARY_NAMES = ("libgomp.so.1", "libomp.so", "libomp.dylib")
+#: name (offset in .strtab), info, other, section (0: undefined), value, size
+_ELF_SYMBOL = struct.Struct("<IBBHQQ")
 # LLVM's loader is not safe against itself in two threads.
 _lock = threading.Lock()
 
@@ -35,7 +37,9 @@ class Library:
             machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             for content in objects:
-                self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+                file = llvm.ObjectFileRef.from_data(content)
+                _check_symbols(file)
+                self._engine.add_object_file(file)
             self._engine.finalize_object()
 
     def address(self, symbol: str) -> int:
@@ -44,6 +48,22 @@ class Library:
             address = self._engine.get_function_address(symbol)
         assert address, f"no function '{symbol}' in the loaded objects"
         return int(address)
+
+
+def _check_symbols(file: llvm.ObjectFileRef) -> None:
+    """Check that this process has what an ELF object file calls: LLVM's loader would end it."""
+    sections = {section.name(): section.data() for section in file.sections()}
+    table, names = sections.get(b".symtab", b""), sections.get(b".strtab", b"")
+    process = ctypes.CDLL(None)
+    for name_at, _, _, section, _, _ in _ELF_SYMBOL.iter_unpack(table):
+        name = names[name_at : names.find(b"\0", name_at)].decode()
+        if section != 0 or name in ("", "_GLOBAL_OFFSET_TABLE_", *_OPENMP_SYMBOLS):
+            continue
+        if not hasattr(process, name):
+            raise MetadefError(
+                f"object code calls '{name}': expected a function of libm, libc or OpenMP in this "
+                f"process, got none; report the model as a bug of code generation"
+            )
 
 
 @functools.cache

@@ -1,0 +1,74 @@
+"""One kernel's text to its object code, in this process; a worker does this all day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metadef import ir
+from metadef.codegen.kernel import CompiledKernel
+from metadef.codegen.llvm import Target, llvm_ir, object_code
+from metadef.device import spec as device
+from metadef.pass_runner import PassRunner
+from metadef.pipelines import passes_of
+from metadef.symbolic import Dim
+
+#: the name of the function in a kernel's text
+KERNEL = "kernel"
+
+
+def build_kernel(
+    text: str,
+    symbol: str,
+    runner: PassRunner | None = None,
+    on_stage: Callable[[str], None] = lambda _: None,
+) -> CompiledKernel:
+    """Compile a module with the one function `@kernel` and a `device.spec`; export it as `symbol`.
+
+    `on_stage` hears the name of each stage as it starts.
+
+    Raises:
+        MetadefError: a pass failed, or there is no back end for the device.
+    """
+    context = ir.make_context()
+    with context, ir.Location.unknown():
+        on_stage("parse")
+        module = ir.Module.parse(text)
+        target = target_of(device.of(module))
+        (function,) = module.body.operations
+        function.attributes["sym_name"] = ir.StringAttr.get(symbol)
+        for step in passes_of("kernel"):
+            on_stage(step.name())
+            (runner or PassRunner()).run(module, [step])
+        on_stage("llvm")
+        code = object_code(llvm_ir(module), target)
+        exported = next(op for op in module.body.operations if _name(op) == symbol)
+        return _described(exported, symbol, code)
+
+
+def target_of(spec: device.DeviceSpec) -> Target:
+    """Return what LLVM must know of a device."""
+    return Target(spec.triple, spec.cpu, spec.features, spec.vector_bits)
+
+
+def _described(function: ir.OpView, symbol: str, code: bytes) -> CompiledKernel:
+    """Return the kernel with what `lower-to-llvm` says about it."""
+    attributes = function.attributes
+    symbols = ir.ArrayAttr(attributes["metadef.symbols"])
+    scratch, own = Dim.of(0), 0
+    if "metadef.scratch" in attributes:
+        scratch = Dim.of(ir.StringAttr(attributes["metadef.scratch"]).value)
+    if "metadef.thread_scratch" in attributes:
+        own = ir.IntegerAttr(attributes["metadef.thread_scratch"]).value
+    return CompiledKernel(
+        name=KERNEL,
+        symbol=symbol,
+        code=code,
+        symbols=tuple(ir.StringAttr(s).value for s in symbols),
+        scratch=scratch,
+        thread_scratch=own,
+        serial="metadef.serial" in attributes,
+    )
+
+
+def _name(op: ir.OpView) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""

@@ -1,0 +1,192 @@
+"""All kernels of a back graph to object code: from the cache, or by worker processes.
+
+    kernels = compile_kernels(module, spec, cache=default_cache())
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.resources
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
+
+from metadef import __version__, ir
+from metadef.codegen import llvm
+from metadef.codegen.build import KERNEL
+from metadef.codegen.kernel import CompiledKernel
+from metadef.codegen.protocol import Message
+from metadef.codegen.workers import WORKERS, WorkerCrash
+from metadef.device.spec import DeviceSpec
+from metadef.diagnostics import MetadefError, PipelineError
+from metadef.pipelines import pipeline_text
+from metadef.runtime.back_graph import Arena, find_function, read_function
+from metadef.runtime.cache import Cache
+
+#: called with a kernel's name and whether it came from the cache
+OnKernel = Callable[[str, bool], None]
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel of the back graph as text with the device, and the hash that it is cached under."""
+
+    name: str
+    text: str
+    key: str
+    location: str
+
+    @property
+    def symbol(self) -> str:
+        """The name under which its code exports it; as unique as the hash."""
+        return f"metadef_{self.key[:24]}"
+
+
+def compile_kernels(
+    module: ir.Module,
+    spec: DeviceSpec,
+    *,
+    cache: Cache,
+    jobs: int = 2,
+    on_kernel: OnKernel | None = None,
+) -> dict[str, CompiledKernel]:
+    """Return the compiled kernels of a planned back graph by name; equal kernels compile once.
+
+    At most `jobs` worker processes compile what the cache does not have.
+
+    Raises:
+        MetadefError: a kernel cannot be compiled; says which, where it comes from, and how to
+            see it happen again.
+    """
+    sources = kernel_sources(module, spec)
+    report = on_kernel or (lambda name, cached: None)
+    compiled: dict[str, CompiledKernel] = {}
+    missing: dict[str, KernelSource] = {}
+    for source in sources:
+        if source.key in compiled or source.key in missing:
+            continue
+        content = cache.get(source.key)
+        if content is None:
+            missing[source.key] = source
+        else:
+            compiled[source.key] = CompiledKernel.from_bytes(source.name, content)
+            report(source.name, True)
+    executor = ThreadPoolExecutor(max(1, min(jobs, len(missing))))
+    try:
+        # The largest first: the last to finish should be small.
+        order = sorted(missing.values(), key=lambda source: -len(source.text))
+        futures = {executor.submit(_compile, source): source for source in order}
+        for future in as_completed(futures):
+            source = futures[future]
+            kernel = compiled[source.key] = future.result()
+            cache.put(source.key, kernel.to_bytes())
+            report(source.name, False)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+    return {s.name: replace(compiled[s.key], name=s.name) for s in sources}
+
+
+def warm_up(jobs: int = 2) -> None:
+    """Start the workers ahead of need: they load MLIR while the model is being captured."""
+    WORKERS.start(jobs)
+
+
+def kernel_sources(module: ir.Module, spec: DeviceSpec) -> list[KernelSource]:
+    """Return the text and the key of each kernel that the back graph dispatches."""
+    in_place, used = _dispatched(module)
+    sources = []
+    with module.context, ir.Location.unknown():
+        for op in module.body.operations:
+            if op.operation.name != "func.func" or op.name.value not in used:
+                continue
+            text = _kernel_text(op, spec, claims_noalias=op.name.value not in in_place)
+            key = hashlib.sha256(f"{compiler_version()}\n{text}".encode()).hexdigest()
+            sources.append(KernelSource(op.name.value, text, key, _first_location(op)))
+    return sources
+
+
+@functools.cache
+def compiler_version() -> str:
+    """Return what tells one state of this compiler from another: versions and a hash of its source."""
+    digest = hashlib.sha256()
+    for name, content in _source_files(importlib.resources.files("metadef"), ""):
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return f"metadef {__version__} {digest.hexdigest()} {llvm.version()}"
+
+
+def _source_files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for file in sorted(folder.iterdir(), key=lambda f: f.name):
+        name = f"{path}/{file.name}"
+        if file.is_dir():
+            if file.name != "__pycache__":
+                yield from _source_files(file, name)
+        elif file.name.endswith(".py"):
+            yield name, file.read_bytes()
+
+
+def _dispatched(module: ir.Module) -> tuple[set[str], set[str]]:
+    """Return the kernels that some dispatch runs in place, and all that are dispatched."""
+    in_place: set[str] = set()
+    used: set[str] = set()
+    for name in ("init", "main"):
+        function = find_function(module, name)
+        if function is None:
+            continue
+        for step in read_function(function).steps:
+            used.add(step.kernel)
+            places = {b.offset for b in step.reads if isinstance(b, Arena)}
+            if any(isinstance(b, Arena) and b.offset in places for b in step.writes):
+                in_place.add(step.kernel)
+    return in_place, used
+
+
+def _kernel_text(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) -> str:
+    """Return a module with `function` alone, under a name that does not tell which it is."""
+    module = ir.Module.create()
+    module.operation.attributes["device.spec"] = spec.attribute()
+    kernel = function.operation.clone(ip=ir.InsertionPoint(module.body))
+    kernel.attributes["sym_name"] = ir.StringAttr.get(KERNEL)
+    if "sym_visibility" in kernel.attributes:
+        del kernel.attributes["sym_visibility"]
+    if claims_noalias:
+        kernel.attributes["metadef.noalias"] = ir.UnitAttr.get()
+    text = module.operation.get_asm(print_generic_op_form=True, use_local_scope=True)
+    assert isinstance(text, str)
+    return text
+
+
+def _first_location(function: ir.OpView) -> str:
+    """Return where the first op of a kernel comes from."""
+    operations = ir.entry_block(function).operations
+    return str(operations[0].location).removeprefix("loc(").removesuffix(")")
+
+
+def _compile(source: KernelSource) -> CompiledKernel:
+    """Have a worker compile a kernel."""
+    what = f"kernel '{source.name}' (from {source.location})"
+    try:
+        answer = WORKERS.ask(Message({"op": "build", "symbol": source.symbol}, source.text.encode()))
+    except WorkerCrash as crash:
+        raise PipelineError(f"{what}: the compiler crashed: {crash}{_reproducer(source)}") from None
+    error = answer.header.get("error")
+    if error is None:
+        return CompiledKernel.from_bytes(source.name, answer.body)
+    kind = MetadefError if answer.header["kind"] == "user" else PipelineError
+    raise kind(f"{what}: {error}{_reproducer(source)}")
+
+
+def _reproducer(source: KernelSource) -> str:
+    """Keep the kernel's text in a file; return the line that says how to use it."""
+    configuration = f"--pass-pipeline=builtin.module({pipeline_text('kernel')})"
+    try:
+        handle, path = tempfile.mkstemp(prefix=f"metadef-{source.name}-", suffix=".mlir")
+        with os.fdopen(handle, "w") as file:
+            file.write(f"// configuration: '{configuration}'\n{source.text}\n")
+    except OSError as error:
+        return f"\nits text could not be kept: {error}"
+    return f"\nto reproduce: metadef-opt --run-reproducer {path}"

@@ -1,0 +1,61 @@
+"""The compiler's worker process: `python -m metadef.codegen.worker` answers requests until its input ends.
+
+A request's header has `op`: `build` (`symbol`; the body is a kernel's text) is answered by
+`CompiledKernel.to_bytes()`. A failure is answered by a header with `error`, its text, and `kind`:
+`user` for a MetadefError. It never imports torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import BinaryIO
+
+from metadef.codegen.protocol import Message, receive, send
+from metadef.diagnostics import MetadefError
+
+#: a line with this mark on standard error says what the worker is about to do
+STAGE_MARK = "metadef stage: "
+
+
+def main() -> None:
+    """Answer requests on standard input."""
+    requests = sys.stdin.buffer
+    answers = _own_standard_output()
+    while (request := receive(requests)) is not None:
+        send(answers, _answer(request))
+
+
+def _own_standard_output() -> BinaryIO:
+    """Take standard output for answers; whatever a pass prints goes to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
+
+
+def _answer(request: Message) -> Message:
+    try:
+        return _serve(request)
+    except MetadefError as error:
+        notes = getattr(error, "__notes__", [])
+        return Message({"kind": "user", "error": "\n".join([str(error), *notes])})
+    except Exception:
+        return Message({"kind": "internal", "error": traceback.format_exc()})
+
+
+def _serve(request: Message) -> Message:
+    operation = request.header["op"]
+    assert operation == "build", f"unknown request '{operation}'"
+    from metadef.codegen.build import build_kernel
+
+    kernel = build_kernel(request.body.decode(), request.header["symbol"], on_stage=_note_stage)
+    return Message({}, kernel.to_bytes())
+
+
+def _note_stage(name: str) -> None:
+    print(f"{STAGE_MARK}{name}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Worker processes, started when first needed and kept warm: a crash there is an error here."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from metadef.codegen.protocol import Message, receive, send
+from metadef.codegen.worker import STAGE_MARK
+
+#: a request that takes longer than this many seconds is taken for an endless loop
+LIMIT_SECONDS = 600.0
+
+
+class WorkerCrash(Exception):
+    """The process died, or was ended for its time, in the middle of a request."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+
+    @staticmethod
+    def start() -> _Worker:
+        """Start a worker that finds metadef where this process has it."""
+        import metadef
+
+        (package, *_) = metadef.__path__
+        paths = [str(Path(package).parent), os.environ.get("PYTHONPATH", "")]
+        log = tempfile.TemporaryFile()
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "metadef.codegen.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)},
+            start_new_session=True,  # Ctrl-C is for the parent, which then ends its workers
+        )
+        return _Worker(process, log)
+
+    def ask(self, request: Message) -> Message:
+        """Send a request and wait for its answer.
+
+        Raises:
+            WorkerCrash: there is none.
+        """
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.log.seek(0)
+        self.log.truncate()
+        timer = threading.Timer(LIMIT_SECONDS, self.process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            send(self.process.stdin, request)
+            answer = receive(self.process.stdout)
+        except BrokenPipeError:
+            answer = None
+        finally:
+            expired = not timer.is_alive()
+            timer.cancel()
+        if answer is None:
+            self.process.kill()
+            raise WorkerCrash(self._why(expired))
+        return answer
+
+    def end(self) -> None:
+        """End the process; it is idle or of no use any more."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.log):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _why(self, expired: bool) -> str:
+        """Say how the process ended, in which stage, and its last words."""
+        code = self.process.wait()
+        self.log.seek(0)
+        lines = self.log.read().decode(errors="replace").splitlines()
+        stages = [line.removeprefix(STAGE_MARK) for line in lines if line.startswith(STAGE_MARK)]
+        words = [line for line in lines if line.strip() and not line.startswith(STAGE_MARK)]
+        stage = f" in stage '{stages[-1]}'" if stages else ""
+        if expired:
+            return f"no end after {LIMIT_SECONDS:.0f} s{stage}"
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"{how}{stage}" + (f": {words[0]}" if words else "")
+
+
+class Workers:
+    """A pool of worker processes; `ask` may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._idle: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    def ask(self, request: Message) -> Message:
+        """Have an idle worker, or a new one, answer a request.
+
+        Raises:
+            WorkerCrash: the worker died of it.
+        """
+        with self._lend() as worker:
+            return worker.ask(request)
+
+    def start(self, count: int) -> None:
+        """Start workers until `count` are idle: they load MLIR while others work."""
+        with self._lock:
+            self._leave_parents_workers()
+            missing = count - len(self._idle)
+            self._idle += [_Worker.start() for _ in range(missing)]
+
+    def end(self) -> None:
+        """End the idle workers."""
+        with self._lock:
+            self._leave_parents_workers()
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.end()
+
+    @contextlib.contextmanager
+    def _lend(self) -> Iterator[_Worker]:
+        with self._lock:
+            self._leave_parents_workers()
+            worker = self._idle.pop() if self._idle else None
+        worker = worker or _Worker.start()
+        try:
+            yield worker
+        except BaseException:
+            worker.end()
+            raise
+        with self._lock:
+            self._idle.append(worker)
+
+    def _leave_parents_workers(self) -> None:
+        """In a forked child, let go of workers that talk to the parent."""
+        if self._owner != os.getpid():
+            self._owner = os.getpid()
+            self._idle = []
+
+
+#: the workers of this process
+WORKERS = Workers()
+atexit.register(WORKERS.end)

@@ -1,0 +1,139 @@
+"""Object code in this process: loaded, called, refused; other targets and assembly."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+
+import pytest
+import torch
+
+from metadef.codegen.llvm import (
+    Target,
+    assembly,
+    host_target,
+    object_code,
+    optimised_llvm_ir,
+)
+from metadef.diagnostics import MetadefError
+from metadef.runtime.jit import Library, dispatch_loop
+
+FMA = """
+define <8 x float> @mul_add(<8 x float> %a, <8 x float> %b, <8 x float> %c) {
+  %p = fmul contract <8 x float> %a, %b
+  %s = fadd contract <8 x float> %p, %c
+  ret <8 x float> %s
+}
+"""
+
+ELEMENT = "define i32 @SYMBOL() {\n  ret i32 VALUE\n}\n"
+
+
+def test_loads_several_objects_and_calls_them() -> None:
+    objects = [
+        object_code(ELEMENT.replace("SYMBOL", f"f{i}").replace("VALUE", str(i)), host_target())
+        for i in range(3)
+    ]
+    library = Library(objects)
+    call = ctypes.CFUNCTYPE(ctypes.c_int)
+    assert [call(library.address(f"f{i}"))() for i in range(3)] == [0, 1, 2]
+
+
+def test_libraries_with_the_same_symbol_live_side_by_side() -> None:
+    libraries = [
+        Library([object_code(ELEMENT.replace("SYMBOL", "f").replace("VALUE", v), host_target())])
+        for v in ("4", "5")
+    ]
+    call = ctypes.CFUNCTYPE(ctypes.c_int)
+    assert [call(library.address("f"))() for library in libraries] == [4, 5]
+    del libraries[0]
+    gc.collect()
+    assert call(libraries[0].address("f"))() == 5
+
+
+def test_finds_libm() -> None:
+    text = """
+    declare double @erf(double)
+    define double @f(double %x) {
+      %y = call double @erf(double %x)
+      ret double %y
+    }
+    """
+    library = Library([object_code(text, host_target())])
+    function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(library.address("f"))
+    assert function(0.5) == torch.erf(torch.tensor(0.5, dtype=torch.float64)).item()
+
+
+def test_refuses_code_that_calls_what_nobody_has() -> None:
+    text = "declare void @nobody_has_this()\ndefine void @f() {\n call void @nobody_has_this()\n ret void\n}"
+    with pytest.raises(MetadefError, match="object code calls 'nobody_has_this'"):
+        Library([object_code(text, host_target())])
+
+
+def test_shares_the_openmp_runtime_of_torch() -> None:
+    text = """
+    declare i32 @omp_get_num_threads()
+    declare void @GOMP_parallel(ptr, ptr, i32, i32)
+    define internal void @count(ptr %out) {
+      %n = call i32 @omp_get_num_threads()
+      store i32 %n, ptr %out
+      ret void
+    }
+    define i32 @f() {
+      %out = alloca i32
+      call void @GOMP_parallel(ptr @count, ptr %out, i32 2, i32 0)
+      %n = load i32, ptr %out
+      ret i32 %n
+    }
+    """
+    library = Library([object_code(text, host_target())])
+    assert ctypes.CFUNCTYPE(ctypes.c_int)(library.address("f"))() == 2
+    with open("/proc/self/maps") as maps:
+        loaded = {line.split()[-1] for line in maps if "libgomp" in line}
+    assert len(loaded) == 1
+
+
+def test_dispatch_loop_is_compiled_once() -> None:
+    assert dispatch_loop() is dispatch_loop()
+
+
+def test_forms_fused_multiply_adds() -> None:
+    if "+fma" not in host_target().features:
+        pytest.skip("no fused multiply-add on this machine")
+    assert "vfmadd" in assembly(FMA, host_target())
+
+
+def test_emits_code_for_other_targets() -> None:
+    arm = Target("aarch64-unknown-linux-gnu", "cortex-a72", "+neon", 128)
+    assert "fmla" in assembly(FMA, arm)
+    assert object_code(FMA, arm)[:4] == b"\x7fELF"
+    riscv = Target("riscv64-unknown-linux-gnu", "generic-rv64", "+v", 128)
+    assert "vfm" in assembly(FMA, riscv)
+
+
+def test_names_an_unknown_target() -> None:
+    with pytest.raises(MetadefError, match="device triple 'pdp11-unknown-none'"):
+        object_code(FMA, Target("pdp11-unknown-none", "", "", 64))
+
+
+def test_optimises_to_full_width() -> None:
+    text = """
+    define void @f(ptr noalias %x, ptr noalias %y) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+      %p = getelementptr float, ptr %x, i64 %i
+      %v = load float, ptr %p
+      %w = fmul float %v, %v
+      %q = getelementptr float, ptr %y, i64 %i
+      store float %w, ptr %q
+      %next = add i64 %i, 1
+      %more = icmp ult i64 %next, 4096
+      br i1 %more, label %loop, label %exit
+    exit:
+      ret void
+    }
+    """
+    skylake = Target("x86_64-unknown-linux-gnu", "skylake-avx512", "+avx512f", 512)
+    assert "<16 x float>" in optimised_llvm_ir(text, skylake)
