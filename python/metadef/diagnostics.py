@@ -1,4 +1,4 @@
-"""Errors that a user can meet: each names the thing, what was expected, what came, and what to do."""
+"""Errors that a user can meet: each names the thing, what was expected, what came, what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def near_names(name: str, known: Iterable[str]) -> str:
 
 
 def location_text(location: object) -> str:
-    """Return `model.py:41:3` for an MLIR location, or what MLIR prints for one that is not a place."""
+    """Return `model.py:41:3` for an MLIR location, or MLIR's own text if it is no place."""
     text = str(location).removeprefix("loc(").removesuffix(")")
     place = re.fullmatch(r'"(.*)":(\d+):(\d+)', text)
     return f"{place[1]}:{place[2]}:{place[3]}" if place else text

@@ -41,9 +41,7 @@ class Printing:
             self._show("After", index, name, text, module)
 
     def _show(self, when: str, index: int, name: str, text: str, module: ir.Operation) -> None:
-        asm = module.get_asm(
-            enable_debug_info=self.debug_info, print_generic_op_form=self.generic
-        )
+        asm = module.get_asm(enable_debug_info=self.debug_info, print_generic_op_form=self.generic)
         dump = f"// -----// IR Dump {when} {text} //----- //\n{asm.rstrip()}\n"
         if self.ir_dir is None:
             print(dump, file=self.stream or sys.stderr)
@@ -64,7 +62,7 @@ class Timing:
     def add(self, path: Iterable[str], seconds: float) -> None:
         """Add `seconds` to the last entry of `path` and to all above it.
 
-        The last name always makes a new entry; names above it join the newest entry if it is theirs.
+        The last name always makes a new entry; one above it joins the newest entry of its name.
         """
         self.seconds += seconds
         first, *rest = path

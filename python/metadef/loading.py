@@ -68,8 +68,8 @@ def _import(file: Path, module_name: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[module_name]
-        line = _line_in(file, error)
-        raise MetadefError(f"cannot load '{file}'{line}: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise MetadefError(f"cannot load '{file}'{_line_in(file, error)}: {reason}") from error
     return module
 
 
@@ -119,4 +119,4 @@ def _pattern_pass(pattern: Pattern) -> type[Pass]:
 
     class_name = "".join(part.capitalize() for part in pattern.name.strip("_").split("_"))
     about = pattern.rewrite.__doc__ or f"Apply the pattern {pattern.name} on {pattern.root}."
-    return type(class_name, (Pass,), {"run": run, "__doc__": about, "leaves": "the same, rewritten"})
+    return type(class_name, (Pass,), {"run": run, "__doc__": about, "leaves": "the same module"})

@@ -129,7 +129,7 @@ def pass_names() -> list[str]:
 
 
 def near_passes(name: str, prefix: str = "", others: Sequence[str] = ()) -> str:
-    """Return `; did you mean ...?` with the passes (as `prefix` + name) and `others` near `name`."""
+    """Return `; did you mean ...?` for the passes, `prefix` before their names, and `others`."""
     known = [*(prefix + n for n in (*pass_names(), *_FAMILIAR)), *others]
     return near_names(prefix + name, known)
 

@@ -1,4 +1,4 @@
-"""The named pipelines on one page: each stage with its reason and the dialects it takes and leaves."""
+"""The named pipelines on one page: each stage, its reason, the dialects it takes and leaves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from metadef import ir
 from metadef.diagnostics import MetadefError, PipelineError, near_names
-from metadef.pipeline import parse_passes
 from metadef.pass_runner import Step
+from metadef.pipeline import parse_passes
 
 
 @dataclass(frozen=True)

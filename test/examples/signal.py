@@ -1,14 +1,14 @@
 """An example of a user's file: a dialect, an op with a verifier, a pattern and a pass.
 
-    metadef-opt --load signal.py model.mlir --fold-gain-of-gain --lower-gain=max-decibels=60
+metadef-opt --load signal.py model.mlir --fold-gain-of-gain --lower-gain=max-decibels=60
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from metadef import ir
-from metadef.dialect import Operand, Result
 from metadef.diagnostics import MetadefError
+from metadef.dialect import Operand, Result
 from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
 

@@ -21,9 +21,7 @@ def chain(length: int) -> ir.Module:
     """Return a function of `length` additions, each of the one before with the argument."""
     lines = [f"  %{i + 1} = arith.addf %{i}, %{i} : f32" for i in range(length)]
     body = "\n".join(lines).replace("%0", "%x")
-    return ir.Module.parse(
-        f"func.func @f(%x: f32) -> f32 {{\n{body}\n  return %{length} : f32\n}}"
-    )
+    return ir.Module.parse(f"func.func @f(%x: f32) -> f32 {{\n{body}\n  return %{length} : f32\n}}")
 
 
 def names(module: ir.Module) -> list[str]:

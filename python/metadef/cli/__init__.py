@@ -1,1 +1,1 @@
-"""The command lines: `metadef-opt` (opt.py) for compiler writers, `metadef` (main.py) for models."""
+"""The command lines: `metadef-opt` (opt.py) for passes, `metadef` (main.py) for models."""

@@ -3,9 +3,9 @@
     // expected-error @+1 {{contracted dims must agree}}
     %0 = "metadef.contraction"(%a, %b) ...
 
-Kinds are error, warning, remark and note; the line is `@+N`, `@-N`, `@above`, `@below`, or `@unknown`
-for a diagnostic without a place in the file. `expected-error-re` takes regular expressions in
-inner braces: `{{got K={{[0-9]+}}}}`.
+Kinds are error, warning, remark and note; the line is `@+N`, `@-N`, `@above`, `@below`, or
+`@unknown` for a diagnostic without a place in the file. `expected-error-re` takes regular
+expressions in inner braces: `{{got K={{[0-9]+}}}}`.
 """
 
 from __future__ import annotations

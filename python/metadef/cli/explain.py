@@ -59,7 +59,8 @@ def explain_text(name: str) -> str:
     if isinstance(step, UpstreamPass):
         with ir.Context():
             shown = str(step.manager())
-        return f"{name}\n\nA pass of MLIR or torch-mlir; its place and its default options:\n\n  {shown}"
+        about = "A pass of MLIR or torch-mlir; its place and its default options:"
+        return f"{name}\n\n{about}\n\n  {shown}"
     return pass_text(find_pass(name))
 
 

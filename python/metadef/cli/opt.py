@@ -226,7 +226,7 @@ class _Session:
 
     def _runner(self, part: str) -> PassRunner:
         args = self.args
-        tree = args.mlir_print_ir_tree_dir
+        tree, reproducer = args.mlir_print_ir_tree_dir, args.mlir_generate_reproducer
         return PassRunner(
             printing=Printing(
                 before=ALL if args.mlir_print_ir_before_all else _names(args.mlir_print_ir_before),
@@ -237,7 +237,7 @@ class _Session:
             ),
             verify=args.verify_each == "true",
             timing=self.timing,
-            reproducer=Path(args.mlir_generate_reproducer) if args.mlir_generate_reproducer else None,
+            reproducer=None if reproducer is None else Path(reproducer),
             load=tuple(args.load),
             keep_failures=not args.verify_diagnostics,
         )

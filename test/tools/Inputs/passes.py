@@ -15,7 +15,9 @@ class Mark(Pass):
     count: int = 1
 
     def run(self, module: ir.Operation) -> None:
-        module.attributes[self.attribute] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.count)
+        module.attributes[self.attribute] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(64), self.count
+        )
 
 
 @dataclass(frozen=True)
