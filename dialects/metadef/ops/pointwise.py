@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from metadef import ir
-from metadef.diagnostics import near_names
+from metadef.diagnostics import ShapeInferenceError, near_names
 from metadef.dialect import Operand, Result, constraint
 from metadef.dialects.metadef.attributes import text
 from metadef.dialects.metadef.op import MetadefOp, build
@@ -14,6 +14,7 @@ C1 = constraint("pointwise-C1", "fn is a known function")
 C2 = constraint("pointwise-C2", "the number of operands is fn's arity")
 C3 = constraint("pointwise-C3", "operands have one element type, select's condition is i1")
 C4 = constraint("pointwise-C4", "fn is defined for the element type")
+C5 = constraint("pointwise-C5", "operands broadcast as numpy does")
 
 
 def infer(fn: str, xs: Sequence[Shaped], element: ir.Type | None = None) -> Shaped:
@@ -38,7 +39,12 @@ def infer(fn: str, xs: Sequence[Shaped], element: ir.Type | None = None) -> Shap
         C4.check(element is not None and kind_of(element) is not None, f"a cast to {element}")
         assert element is not None
         source = element
-    return Shaped(xs[0].dims if len(xs) == 1 else broadcast_dims(*[x.dims for x in xs]), source)
+    if len(xs) == 1:
+        return Shaped(xs[0].dims, source)
+    try:
+        return Shaped(broadcast_dims(*[x.dims for x in xs]), source)
+    except ShapeInferenceError:
+        raise C5.broken(" and ".join(map(str, xs))) from None
 
 
 class PointwiseOp(MetadefOp, name="pointwise", traits=[ir.ext.Pure]):
@@ -51,7 +57,7 @@ class PointwiseOp(MetadefOp, name="pointwise", traits=[ir.ext.Pure]):
     result: Result
     fn: ir.StringAttr
 
-    constraints = (C1, C2, C3, C4)
+    constraints = (C1, C2, C3, C4, C5)
     operand_groups = 3
 
     def infer_results(self) -> list[Shaped]:

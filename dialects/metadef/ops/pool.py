@@ -51,8 +51,8 @@ class PoolOp(MetadefOp, name="pool", traits=[ir.ext.Pure]):
     """`fn` over windows of the spatial dims; x [N, C, spatial..] (nchw) or [N, spatial.., C] (nhwc).
 
     max: padding never wins, NaN does; avg: the divisor counts padding with `count_include_pad`.
-    `padding` is (low, high) for each spatial dim; ceil mode is more `high` padding, for which avg
-    of `count_include_pad` needs the two to be the same padding (the converter sees to it).
+    `padding` is (low, high) for each spatial dim, and all of it is padding that avg may count:
+    torch's ceil mode, whose extra windows count less, is for the converter to express otherwise.
     """
 
     x: Operand
