@@ -1,0 +1,479 @@
+"""The kernel under construction: dims as index values, tensors, and `linalg.generic`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metadef import ir
+from metadef.dialects.metadef.types import dims_of, element_of
+from metadef.symbolic import Dim, same
+
+from . import scalar, views
+from .expression import (
+    AffineExprs,
+    Apply,
+    Constant,
+    Expr,
+    Extract,
+    Index,
+    Load,
+    Size,
+    Value,
+    compose,
+    constant_expr,
+    dim_exprs,
+    is_identity,
+    nodes,
+    substitute,
+    substitute_all,
+)
+
+Dims = Sequence[Dim]
+#: builds a body: input scalars and accumulators (in compute types) to what is yielded
+Body = Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]]
+
+
+def storage_type(element: ir.Type) -> ir.Type:
+    """Return the type that a metadef element has in memory: a bool is a byte, `ui8` is `i8`."""
+    if isinstance(element, ir.IntegerType) and (element.width == 1 or element.is_unsigned):
+        return ir.IntegerType.get_signless(max(element.width, 8))
+    return element
+
+
+def compute_type(element: ir.Type) -> ir.Type:
+    """Return the type that arithmetic on a metadef element uses: halves are computed in f32."""
+    if isinstance(element, (ir.F16Type, ir.BF16Type)):
+        return ir.F32Type.get()
+    if isinstance(element, ir.IntegerType):
+        return ir.IntegerType.get_signless(element.width)
+    return element
+
+
+def accumulator_type(element: ir.Type) -> ir.Type:
+    """Return the metadef element type in which sums of `element` are accumulated."""
+    return ir.F32Type.get() if isinstance(element, (ir.F16Type, ir.BF16Type)) else element
+
+
+@dataclass
+class Kernel:
+    """The state of one kernel's lowering; new ops go to the current insertion point."""
+
+    #: index arguments that hold the symbols' values
+    symbols: dict[str, ir.Value]
+    #: every dim value and constant is emitted before this op, and so dominates all uses
+    head: ir.Operation
+    #: what each metadef value of the old function became
+    env: dict[ir.Value, Value] = field(default_factory=dict)
+    #: destination of each result of the kernel, by the old value it returns
+    outputs: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    #: old values whose new tensor is an output's memory, or a view of it
+    claimed: set[ir.Value] = field(default_factory=set)
+    #: tensors that hold a contraction's sums: whoever reads them takes their loop order
+    accumulated: set[ir.Value] = field(default_factory=set)
+    _sizes: dict[Dim, ir.Value] = field(default_factory=dict)
+    _constants: dict[str, ir.Value] = field(default_factory=dict)
+    _views: dict[tuple[ir.Value, str, tuple[Dim, ...]], ir.Value] = field(default_factory=dict)
+
+    # Dims and constants.
+
+    def size(self, dim: Dim | int) -> ir.Value:
+        """Return the value of a dim as an `index`, computed once at the head."""
+        dim = Dim.of(dim)
+        if dim not in self._sizes:
+            with ir.InsertionPoint(self.head), ir.Location.unknown():
+                self._sizes[dim] = self._build_size(dim)
+        return self._sizes[dim]
+
+    def _build_size(self, dim: Dim) -> ir.Value:
+        total: ir.Value | None = None
+        for monomial, coefficient in dim.terms:
+            product: ir.Value | None = None
+            if coefficient != 1 or not monomial:
+                product = self.constant(ir.IndexType.get(), coefficient)
+            for atom in monomial:
+                value = self._build_atom(atom)
+                product = value if product is None else ir.arith.muli(product, value)
+            assert product is not None
+            total = product if total is None else ir.arith.addi(total, product)
+        return total if total is not None else self.constant(ir.IndexType.get(), 0)
+
+    def _build_atom(self, atom: Any) -> ir.Value:
+        if isinstance(atom, str):
+            return self.symbols[atom]
+        name, lhs, rhs = atom
+        a, b = self.size(lhs), self.size(rhs)
+        with ir.InsertionPoint(self.head):
+            if name in ("max", "min"):
+                return {"max": ir.arith.maxsi, "min": ir.arith.minsi}[name](a, b)
+            return scalar.floor_division(self.scalars(), a, b)[0 if name == "floordiv" else 1]
+
+    def constant(self, type_: ir.Type, value: int | float | bool) -> ir.Value:
+        """Return a constant scalar, made once at the head."""
+        attribute = scalar.attribute(type_, value)
+        key = str(attribute)
+        if key not in self._constants:
+            with ir.InsertionPoint(self.head), ir.Location.unknown():
+                self._constants[key] = ir.arith.constant(type_, attribute)
+        return self._constants[key]
+
+    def scalars(self) -> scalar.Scalars:
+        return scalar.Scalars(self.constant)
+
+    # Tensors.
+
+    def tensor_type(self, dims: Dims, element: ir.Type) -> ir.RankedTensorType:
+        """Return the plain tensor type in storage: `?` for a symbolic dim, no encoding."""
+        dynamic = ir.ShapedType.get_dynamic_size()
+        shape = [d.value if d.is_static else dynamic for d in dims]
+        return ir.RankedTensorType.get(shape, storage_type(element))
+
+    def dynamic_sizes(self, dims: Dims) -> list[ir.Value]:
+        return [self.size(d) for d in dims if not d.is_static]
+
+    def empty(self, dims: Dims, element: ir.Type) -> ir.Value:
+        """Return a new temporary."""
+        type_ = self.tensor_type(dims, element)
+        sizes = self.dynamic_sizes(dims)
+        return ir.Operation.create("tensor.empty", results=[type_], operands=sizes).result
+
+    def fill(self, tensor: ir.Value, element: ir.Type, value: int | float | bool) -> ir.Value:
+        """Return `tensor` with every element set to a number."""
+        stored = storage_type(element)
+        scalar_value = self.constant(stored, int(value) if stored != element else value)
+        return ir.linalg.fill(scalar_value, outs=[tensor])
+
+    def regroup(self, tensor: ir.Value, groups: list[list[int]], to_dims: Dims) -> ir.Value:
+        """Return a view of `tensor` that merges (fewer `to_dims`) or splits dims by `groups`."""
+        key = (tensor, str(groups), tuple(to_dims))
+        if key not in self._views:
+            self._views[key] = self._build_regroup(tensor, groups, to_dims)
+        return self._views[key]
+
+    def _build_regroup(self, tensor: ir.Value, groups: list[list[int]], to_dims: Dims) -> ir.Value:
+        source = ir.RankedTensorType(tensor.type)
+        target = self.tensor_type(to_dims, source.element_type)
+        if source.rank == target.rank:
+            return tensor
+        i64 = ir.IntegerType.get_signless(64)
+        reassociation = ir.ArrayAttr.get(
+            [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, i) for i in g]) for g in groups]
+        )
+        if source.rank > target.rank:
+            return ir.Operation.create(
+                "tensor.collapse_shape",
+                results=[target],
+                operands=[tensor],
+                attributes={"reassociation": reassociation},
+            ).result
+        return ir.Operation.create(
+            "tensor.expand_shape",
+            results=[target],
+            operands=[tensor, *self.dynamic_sizes(to_dims)],
+            attributes={
+                "reassociation": reassociation,
+                "static_output_shape": ir.DenseI64ArrayAttr.get(list(target.shape)),
+            },
+        ).result
+
+    def extract_slice(
+        self, tensor: ir.Value, starts: Dims, sizes: Dims, steps: Sequence[int]
+    ) -> ir.Value:
+        """Return the part of `tensor` at `starts + steps * i` for i below `sizes`, as a view."""
+        element = ir.RankedTensorType(tensor.type).element_type
+        operands, attributes = self._slice_parts(starts, sizes, steps)
+        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *operands[1]])
+        return ir.Operation.create(
+            "tensor.extract_slice",
+            results=[self.tensor_type(sizes, element)],
+            operands=[tensor, *operands[0]],
+            attributes=attributes,
+        ).result
+
+    def insert_slice(
+        self, part: ir.Value, tensor: ir.Value, starts: Dims, sizes: Dims, steps: Sequence[int]
+    ) -> ir.Value:
+        """Return `tensor` with `part` written where `extract_slice` would read it."""
+        operands, attributes = self._slice_parts(starts, sizes, steps)
+        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, 1, *operands[1]])
+        return ir.Operation.create(
+            "tensor.insert_slice",
+            results=[tensor.type],
+            operands=[part, tensor, *operands[0]],
+            attributes=attributes,
+        ).result
+
+    def _slice_parts(
+        self, starts: Dims, sizes: Dims, steps: Sequence[int]
+    ) -> tuple[tuple[list[ir.Value], list[int]], dict[str, ir.Attribute]]:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        offsets, extents = self.dynamic_sizes(starts), self.dynamic_sizes(sizes)
+
+        def static(dims: Dims) -> ir.Attribute:
+            return ir.DenseI64ArrayAttr.get([d.value if d.is_static else dynamic for d in dims])
+
+        attributes = {
+            "static_offsets": static(starts),
+            "static_sizes": static(sizes),
+            "static_strides": ir.DenseI64ArrayAttr.get(list(steps)),
+        }
+        return (offsets + extents, [len(offsets), len(extents), 0]), attributes
+
+    # Values.
+
+    def value(self, old: ir.Value) -> Value:
+        """Return what a metadef value of the old function became."""
+        return self.env[old]
+
+    def destination(
+        self, old: ir.Value | None, dims: Dims, element: ir.Type
+    ) -> tuple[ir.Value, AffineExprs]:
+        """Return a tensor to write a value of `dims` to, and its map from the value's index.
+
+        It is the output that `old` is returned as, at once or through transposes or reshapes
+        (as a view of it), or a new temporary.
+        """
+        place = self._output_place(old, dims, element) if old is not None else None
+        return place or (self.empty(dims, element), dim_exprs(len(dims)))
+
+    def plain_destination(self, old: ir.Value | None, dims: Dims, element: ir.Type) -> ir.Value:
+        """Return a tensor of exactly `dims` to write a value to: an output, or a temporary."""
+        if old in self.outputs and old not in self.claimed and dims_of(old.type) == tuple(dims):
+            self.claimed.add(old)
+            return self.outputs[old]
+        return self.empty(dims, element)
+
+    def _output_place(
+        self, old: ir.Value, dims: Dims, element: ir.Type
+    ) -> tuple[ir.Value, AffineExprs] | None:
+        if element != element_of(old.type) or old in self.claimed:
+            return None
+        old_dims = dims_of(old.type)
+        if old in self.outputs:
+            place = self.outputs[old], dim_exprs(len(old_dims))
+        else:
+            found = self._place_through_view(old, element)
+            if found is None:
+                return None
+            place = found
+        if old_dims != tuple(dims):
+            if place[1] != dim_exprs(len(old_dims)):
+                return None
+            view = views.reshape_tensor(self, place[0], old_dims, dims)
+            place = view, dim_exprs(len(dims))
+        self.claimed.add(old)
+        return place
+
+    def _place_through_view(
+        self, old: ir.Value, element: ir.Type
+    ) -> tuple[ir.Value, AffineExprs] | None:
+        dims = dims_of(old.type)
+        for use in old.uses:
+            user = use.owner.operation
+            if user.name == "metadef.reshape":
+                found = self._output_place(user.results[0], dims, element)
+                if found is not None:
+                    return found
+            elif user.name == "metadef.transpose":
+                result = user.results[0]
+                found = self._output_place(result, dims_of(result.type), element)
+                if found is not None:
+                    perm = list(ir.DenseI64ArrayAttr(user.attributes["perm"]))
+                    positions = dim_exprs(len(dims))
+                    inner = [positions[p] for p in perm]
+                    return found[0], tuple(compose(e, inner, len(dims)) for e in found[1])
+        return None
+
+    def whole(self, tensor: ir.Value, rank: int) -> tuple[ir.Value, AffineExprs]:
+        """Return a tensor as the place of a value written by identity."""
+        return tensor, dim_exprs(rank)
+
+    def stored(self, old: ir.Value) -> tuple[ir.Value, Value]:
+        """Return a value as a tensor in memory read where it stands, storing it if need be."""
+        value = self.env[old]
+        if not is_identity(value.expr, len(value.dims)):
+            value = self.env[old] = self.store(value, old)
+        if not is_identity(value.expr, len(value.dims)):
+            value = self.env[old] = self.store(value)
+        assert isinstance(value.expr, Load)
+        return value.expr.tensor, value
+
+    def loaded(self, old: ir.Value) -> Value:
+        """Return a value whose expression is one load of any map, storing it if need be."""
+        value = self.env[old]
+        if not isinstance(value.expr, Load):
+            value = self.env[old] = self.store(value, old)
+        return value
+
+    def store(self, value: Value, old: ir.Value | None = None) -> Value:
+        """Compute `value` into memory (the output it is returned as, if `old` is) and return it."""
+        target, map_ = self.destination(old, value.dims, value.element)
+        (result,) = self.compute([value], [(target, map_)])
+        dims = permuted(value.dims, map_)
+        return Value(value.dims, Load(value.element, result, dims, map_))
+
+    def compute(
+        self, values: list[Value], targets: list[tuple[ir.Value, AffineExprs]]
+    ) -> list[ir.Value]:
+        """Write values that share one space to `targets` by one generic; return the new tensors."""
+        dims, rank = values[0].dims, len(values[0].dims)
+        exprs, maps = [v.expr for v in values], [m for _, m in targets]
+        order = self._loop_order(exprs, rank)
+        if order is not None:
+            # Loop j walks dim order[j]: dim d is read at loop order^-1(d).
+            positions = [ir.AffineExpr.get_dim(order.index(d)) for d in range(rank)]
+            exprs = substitute_all(exprs, positions, rank)
+            maps = [tuple(compose(e, positions, rank) for e in m) for m in maps]
+            dims = tuple(dims[d] for d in order)
+        outs = [(t, m, v.element) for (t, _), m, v in zip(targets, maps, values, strict=True)]
+        kinds = ["parallel"] * rank
+        return self.generic(dims, kinds, exprs, outs, lambda scalars, _: scalars)
+
+    def _loop_order(self, exprs: list[Expr], rank: int) -> list[int] | None:
+        """Return the loop order that reads a contraction's result where it stands, if not 0, 1.."""
+        for node in nodes(*exprs):
+            if isinstance(node, Load) and node.tensor in self.accumulated:
+                order = [e.position for e in node.map if isinstance(e, ir.AffineDimExpr)]
+                if len(order) == len(node.map) and sorted(order) == list(range(rank)):
+                    return order if order != sorted(order) else None
+        return None
+
+    # Generic ops.
+
+    def generic(
+        self,
+        loops: Dims,
+        iterators: Sequence[str],
+        exprs: Sequence[Expr],
+        outs: Sequence[tuple[ir.Value, AffineExprs, ir.Type]],
+        body: Body,
+    ) -> list[ir.Value]:
+        """Emit one `linalg.generic` over `loops`.
+
+        `exprs` are read in the body, where `body` gets their scalars and those of `outs` (tensor,
+        map, metadef element), and returns the scalars to write there, all in compute types.
+        """
+        loads = _distinct_loads(exprs)
+        maps = [key[1] for key in loads] + [map_ for _, map_, _ in outs]
+        inputs = [key[0] for key in loads]
+        uncovered = _uncovered(len(loops), maps)
+        if uncovered:
+            # A loop that no operand measures gets a tensor that only says its length.
+            i1 = ir.IntegerType.get_signless(1)
+            inputs.append(self.empty([loops[i] for i in uncovered], i1))
+            maps.insert(len(loads), tuple(ir.AffineExpr.get_dim(i) for i in uncovered))
+        tensors = [t for t, _, _ in outs]
+        affine_maps = [ir.AffineMap.get(len(loops), 0, list(m)) for m in maps]
+        generic = ir.Operation.create(
+            "linalg.generic",
+            results=[t.type for t in tensors],
+            operands=[*inputs, *tensors],
+            attributes={
+                "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in affine_maps]),
+                "iterator_types": ir.ArrayAttr.get([_iterator(kind) for kind in iterators]),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(tensors)]),
+            },
+            regions=1,
+        )
+        types = [ir.RankedTensorType(t.type).element_type for t in [*inputs, *tensors]]
+        location = generic.location
+        block = generic.regions[0].blocks.append(*types, arg_locs=[location] * len(types))
+        with ir.InsertionPoint(block):
+            arguments = list(block.arguments)
+            scalars = self.evaluate(exprs, dict(zip(loads, arguments, strict=False)))
+            s = self.scalars()
+            accumulators = [
+                scalar.from_storage(s, argument, element)
+                for argument, (_, _, element) in zip(arguments[len(inputs) :], outs, strict=True)
+            ]
+            yielded = [
+                scalar.to_storage(s, value, element)
+                for value, (_, _, element) in zip(body(scalars, accumulators), outs, strict=True)
+            ]
+            ir.Operation.create("linalg.yield", operands=yielded)
+        return list(generic.results)
+
+    def evaluate(
+        self,
+        exprs: Sequence[Expr],
+        loaded: dict[tuple[ir.Value, AffineExprs], ir.Value],
+        position: Sequence[ir.Value] | None = None,
+    ) -> list[ir.Value]:
+        """Emit the scalars of `exprs`; `position` holds the loop indices outside a generic."""
+        s = self.scalars()
+        at = scalar.Position(s, position)
+        done: dict[Expr, ir.Value] = {}
+        for node in nodes(*exprs):
+            match node:
+                case Load():
+                    key = (node.tensor, node.map)
+                    element = loaded.get(key)
+                    if element is None:
+                        element = _extract(node.tensor, [at.affine(e) for e in node.map])
+                    done[node] = scalar.from_storage(s, element, node.element)
+                case Constant():
+                    done[node] = self.constant(compute_type(node.element), node.value)
+                case Index():
+                    done[node] = at.affine(node.position)
+                case Size():
+                    done[node] = self.size(node.dim)
+                case Extract():
+                    element = _extract(node.tensor, [done[i] for i in node.indices])
+                    done[node] = scalar.from_storage(s, element, node.element)
+                case Apply():
+                    source = node.args[-1].element
+                    args = [done[a] for a in node.args]
+                    done[node] = scalar.apply(s, node.fn, args, source, node.element)
+        return [done[e] for e in exprs]
+
+
+def tensor_value(tensor: ir.Value, dims: Dims, element: ir.Type) -> Value:
+    """Return the value that `tensor` holds."""
+    return Value(tuple(dims), Load(element, tensor, tuple(dims), dim_exprs(len(dims))))
+
+
+def permuted(dims: Dims, map_: AffineExprs) -> tuple[Dim, ...]:
+    """Return the dims of a tensor that is written by `map_`, a permutation of `dims`."""
+    return tuple(dims[e.position] for e in map_)
+
+
+def result_type(op: Any, position: int = 0) -> tuple[tuple[Dim, ...], ir.Type]:
+    """Return dims and metadef element type of a result."""
+    type_ = op.operation.results[position].type
+    return dims_of(type_), element_of(type_)
+
+
+def broadcast(value: Value, dims: Dims) -> Value:
+    """Return `value` broadcast to `dims` as numpy does (missing leading dims, literal 1 dims)."""
+    offset = len(dims) - len(value.dims)
+    positions = [
+        constant_expr(0)
+        if same(d, 1) and not same(dims[i + offset], 1)
+        else ir.AffineExpr.get_dim(i + offset)
+        for i, d in enumerate(value.dims)
+    ]
+    return Value(tuple(dims), substitute(value.expr, positions, len(dims)))
+
+
+def _extract(tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
+    element = ir.RankedTensorType(tensor.type).element_type
+    return ir.Operation.create(
+        "tensor.extract", results=[element], operands=[tensor, *indices]
+    ).result
+
+
+def _distinct_loads(exprs: Sequence[Expr]) -> list[tuple[ir.Value, AffineExprs]]:
+    keys = [(n.tensor, n.map) for n in nodes(*exprs) if isinstance(n, Load)]
+    return list(dict.fromkeys(keys))
+
+
+def _uncovered(rank: int, maps: Sequence[AffineExprs]) -> list[int]:
+    covered = {
+        ir.AffineDimExpr(e).position for m in maps for e in m if isinstance(e, ir.AffineDimExpr)
+    }
+    return [i for i in range(rank) if i not in covered]
+
+
+def _iterator(kind: str) -> ir.Attribute:
+    return ir.Attribute.parse(f"#linalg.iterator_type<{kind}>")
