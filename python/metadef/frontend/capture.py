@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -104,19 +104,20 @@ def capture(
     rewrite_strided_views(module)
     _lift_attributes(module, known, weights)
     _merge_tied(known)
-    outputs, values = _outputs(results, known, symbols)
-    written = []
-    for node, target in mutations:
-        (output,), extra = _outputs([node], known, symbols, values)
-        values = extra
-        written.append(Mutation(output, target))
+    told = _input_symbols(known, symbols)
+    outputs, values = _outputs([*results, *(node for node, _ in mutations)], known, symbols, told)
+    count = len(results)
+    written = [
+        Mutation(value, target)
+        for value, (_, target) in zip(outputs[count:], mutations, strict=True)
+    ]
     output_node = next(n for n in graph.nodes if n.op == "output")
     output_node.args = (tuple(values),)
     graph.eliminate_dead_code(is_impure_node=_has_effect)
     for node in [n for n in graph.nodes if n.op == "placeholder" and not n.users]:
         graph.erase_node(node)
         known.pop(node, None)
-    return Capture(module, known, outputs, written, weights, symbols)
+    return Capture(module, known, outputs[:count], written, weights, symbols)
 
 
 def _has_effect(node: fx.Node) -> bool:
@@ -131,17 +132,17 @@ def _outputs(
     results: Sequence[Any],
     sources: dict[fx.Node, Source],
     symbols: Symbols,
-    values: list[fx.Node] | None = None,
+    told: frozenset[str],
 ) -> tuple[list[Output], list[fx.Node]]:
     """Return what each result is, and the distinct nodes that the graph has to compute."""
-    values = list(values or [])
+    values: list[fx.Node] = []
     outputs = []
     for result in results:
         if not isinstance(result, fx.Node):
             outputs.append(Output("constant", constant=result))
             continue
         source = sources.get(result)
-        size = _size(result, symbols)
+        size = _size(result, symbols, told)
         if size is not None:
             outputs.append(Output("size", dim=size))
         elif source is not None:
@@ -154,21 +155,28 @@ def _outputs(
     return outputs, values
 
 
-def _size(node: fx.Node, symbols: Symbols) -> Dim | None:
-    """Return the dim expression of an integer node over sizes of the inputs."""
+def _size(node: fx.Node, symbols: Symbols, known: frozenset[str]) -> Dim | None:
+    """Return the dim expression of an integer node when it follows from `known` symbols."""
     value = node.meta.get("val")
-    if not isinstance(value, torch.SymInt) or _is_data_dependent(value):
+    if not isinstance(value, torch.SymInt):
         return None
     try:
-        return symbols.dim(value)
+        dim = symbols.dim(value)
     except UnsupportedExpressionError:
         return None
+    return dim if dim.symbols <= known else None
 
 
-def _is_data_dependent(value: torch.SymInt) -> bool:
-    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-
-    return bool(free_unbacked_symbols(value))
+def _input_symbols(sources: Iterable[fx.Node], symbols: Symbols) -> frozenset[str]:
+    """Return the symbols that the inputs' shapes and integers tell."""
+    found: set[str] = set()
+    for node in sources:
+        value = node.meta.get("val")
+        sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+        for size in sizes:
+            if isinstance(size, torch.SymInt):
+                found |= symbols.dim(size).symbols
+    return frozenset(found)
 
 
 def _drop_redundant_nodes(graph: fx.Graph) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,9 @@ def export(
     """
     program, parameters, names = _program(model, args, kwargs, dynamic_shapes)
     table = decomposition_table()
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        # torch copies its own treespecs with `isinstance` checks that it deprecated
+        warnings.filterwarnings("ignore", r"`isinstance\(treespec", FutureWarning)
         try:
             program = program.run_decompositions(table)
         except Exception as error:

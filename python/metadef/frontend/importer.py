@@ -145,7 +145,7 @@ class _NodeImporter(GraphNodeImporter):  # type: ignore[misc]
             results=[self._cc.torch_int_type],
             attributes={
                 "symbol_name": ir.StringAttr.get(str(self._symbols.dim(value))),
-                "min_val": self._cc.integer_attr(0, 64),
+                "min_val": self._cc.integer_attr(-(2**63), 64),
                 "max_val": self._cc.integer_attr(2**63 - 1, 64),
             },
             loc=loc,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -26,8 +26,14 @@ Graph = Callable[[Sequence[Any], Mapping[str, int]], list[Any]]
 class NativeGraph:
     """A whole graph as one native program: takes the flat leaves of a call, gives its values."""
 
-    def __init__(self, capture: Capture, program: Program) -> None:
+    def __init__(
+        self, capture: Capture, program: Program, shared: Collection[int] = ()
+    ) -> None:
+        """`shared` are the values whose memory is an input's or a weight's: see `_is_view`."""
         self._program = program
+        nodes = capture.module.graph.output_node().args[0]
+        assert isinstance(nodes, tuple)
+        self._copies = [i for i in shared if not _is_view(nodes[i])]
         inputs = [
             source
             for node, source in capture.bindings()
@@ -36,7 +42,10 @@ class NativeGraph:
         self._pick = _picker(inputs, capture.weights)
 
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
-        return self._program(self._pick(leaves), symbols)
+        values = self._program(self._pick(leaves), symbols)
+        for index in self._copies:
+            values[index] = values[index].clone()
+        return values
 
 
 class MixedGraph:
@@ -54,11 +63,13 @@ class MixedGraph:
 class NativePart(torch.nn.Module):
     """One native part of a mixed graph: binds the symbols from the tensors it is given."""
 
-    def __init__(self, capture: Capture, program: Program, returns_tuple: bool) -> None:
+    def __init__(
+        self, capture: Capture, program: Program, shared: Collection[int] = ()
+    ) -> None:
         super().__init__()
-        self._graph = NativeGraph(capture, program)
+        self._graph = NativeGraph(capture, program, shared)
         self._results = Results(capture.outputs, [], capture.weights)
-        self._returns_tuple = returns_tuple
+        self._returns_tuple = len(capture.outputs) != 1
         bindings = [(n, s) for n, s in capture.bindings() if s.kind == "argument"]
         values = [(s.index, n.meta["val"]) for n, s in bindings]
         self._tensors = [i for i, v in values if isinstance(v, torch.Tensor)]
@@ -83,6 +94,15 @@ class NativePart(torch.nn.Module):
         values = self._graph(leaves, symbols)
         results = self._results.collect(values, args, symbols)
         return tuple(results) if self._returns_tuple else results[0]
+
+
+def _is_view(node: Any) -> bool:
+    """Say whether torch, too, gives a view of an input: a fresh tensor must not share its memory."""
+    while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+        if not any(r.alias_info is not None for r in node.target._schema.returns):
+            return False
+        node = node.args[0]
+    return bool(node.op == "placeholder")
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,26 +23,25 @@ class MetadefWarning(UserWarning):
     """Something works, but not the way one would hope."""
 
 
-def report_fallbacks(verdicts: Mapping[fx.Node, Verdict], fallback: str) -> list[Verdict]:
-    """Return the ops that torch runs, with one warning for all.
+def report_fallbacks(verdicts: Iterable[Verdict], fallback: str) -> None:
+    """Warn of the ops that torch runs, all in one warning.
 
     Raises:
         UnsupportedOpError: there are such ops and `fallback` is "error".
     """
-    eager = [verdict for verdict in verdicts.values() if verdict.kind == "eager"]
+    eager = [verdict for verdict in verdicts if verdict.kind == "eager"]
     if not eager:
-        return []
+        return
     distinct = list(dict.fromkeys(eager))
     first, *others = distinct
-    what = f"'{first.op}'{_from(first)}: {first.reason}"
     if fallback == "error":
         raise UnsupportedOpError(
-            f"op {what}{_more(others)}; fallback='eager' lets torch run such ops"
+            f"op '{first.op}'{_from(first)}: {first.reason}{_more(others)}; "
+            "fallback='eager' lets torch run such ops"
         )
     listed = "; ".join(f"'{v.op}'{_from(v)}: {v.reason}" for v in distinct[:5])
     more = f"; and {len(distinct) - 5} more, see .report()" if len(distinct) > 5 else ""
-    warnings.warn(f"torch runs {len(eager)} op(s) in eager mode: {listed}{more}", MetadefWarning, 4)
-    return eager
+    warnings.warn(f"torch runs {len(eager)} op(s) in eager mode: {listed}{more}", MetadefWarning, 5)
 
 
 def _from(verdict: Verdict) -> str:
@@ -62,25 +62,45 @@ class _Native(OperatorSupportBase):  # type: ignore[misc]
         if node.op == "call_function" and node.target is operator.getitem:
             node = node.args[0]  # type: ignore[assignment]
         verdict = self._verdicts.get(node)
-        return verdict is not None and verdict.kind != "eager"
+        return verdict is not None and verdict.kind in ("native", "linalg")
 
 
-def partition(whole: Capture, verdicts: Mapping[fx.Node, Verdict]) -> dict[str, Capture]:
-    """Move the native nodes of a graph into modules of their own; return each by its name.
+def partition(
+    whole: Capture, verdicts: Mapping[fx.Node, Verdict]
+) -> tuple[Capture, dict[str, Capture]]:
+    """Return a copy of the graph whose native nodes are in modules of their own, and these by name.
 
-    The graph's module calls them as `call_module`; its other nodes are for torch.
+    The copy calls the modules as `call_module`; its other nodes are for torch.
     """
+    mixed, twins = _copy(whole)
+    native = _Native({twins[node]: verdict for node, verdict in verdicts.items()})
     partitioner = CapabilityBasedPartitioner(
-        whole.module, _Native(verdicts), allows_single_node_partition=True
+        mixed.module, native, allows_single_node_partition=True
     )
     proposed = [p for p in partitioner.propose_partitions() if _computes(p.nodes)]
+    by_name = {node.name: source for node, source in mixed.source_of.items()}
     fused = partitioner.fuse_partitions(proposed, prefix="native_")
+    # Fusing sorts the graph, which makes its nodes anew under their names.
+    mixed.source_of.clear()
+    mixed.source_of.update(
+        {n: by_name[n.name] for n in fused.graph.nodes if n.op == "placeholder"}
+    )
     parts = {}
     for node in fused.graph.nodes:
         if node.op == "call_module":
-            parts[str(node.target)] = _part(fused.get_submodule(str(node.target)), node, whole)
+            parts[str(node.target)] = _part(fused.get_submodule(str(node.target)), node, mixed)
     fused.recompile()
-    return parts
+    return mixed, parts
+
+
+def _copy(whole: Capture) -> tuple[Capture, dict[fx.Node, fx.Node]]:
+    """Return a copy with a graph of its own, and each node's twin there."""
+    graph = fx.Graph()
+    twins: dict[fx.Node, fx.Node] = {}
+    graph.output(graph.graph_copy(whole.module.graph, twins))
+    module = fx.GraphModule(whole.module, graph)
+    sources = {twins[node]: source for node, source in whole.source_of.items()}
+    return dataclasses.replace(whole, module=module, source_of=sources), twins
 
 
 def _computes(nodes: Mapping[fx.Node, Any]) -> bool:

@@ -16,9 +16,10 @@ from metadef.pass_runner import PassRunner
 
 from .decompositions import torch_op_name
 from .importer import import_graph, source_line
-from .symbols import Symbols
+from .symbols import Symbols, UnsupportedExpressionError
 
-Kind = Literal["native", "linalg", "eager"]
+#: host: Python integers and assertions about them, which are no fallback of anything
+Kind = Literal["native", "linalg", "eager", "host"]
 
 _NATIVE_DTYPES = {
     torch.bool,
@@ -31,6 +32,14 @@ _NATIVE_DTYPES = {
     torch.bfloat16,
     torch.float32,
     torch.float64,
+}
+
+
+#: checks of sizes that depend on data
+_ASSERTIONS = {
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten.sym_constrain_range.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
 }
 
 
@@ -48,28 +57,41 @@ class Verdict:
 class Support:
     """Gives verdicts for the nodes of one graph; equal ops with equal operands are tried once."""
 
-    def __init__(self, symbols: Symbols, lowers: Callable[[str], str | None]) -> None:
-        """`lowers` tries an op that metadef does not model, in a module's text: None or why not."""
+    def __init__(self, symbols: Symbols, why_not: Callable[[ir.Module], str | None]) -> None:
+        """`why_not` brings the converted module of one op down to object code: None, or why not."""
         self._symbols = symbols
-        self._lowers = lowers
+        self._why_not = why_not
         self._tried: dict[object, tuple[Kind, str]] = {}
         self._context: ir.Context | None = None
 
-    def verdicts(self, graph: fx.Graph) -> dict[fx.Node, Verdict]:
-        """Return the verdict of every op of the graph (not of placeholders and outputs)."""
+    def verdicts(
+        self, graph: fx.Graph, *, to_object_code: bool = False
+    ) -> dict[fx.Node, Verdict]:
+        """Return the verdict of every op of the graph (not of placeholders and outputs).
+
+        What metadef models counts as native; with `to_object_code` it has to compile, too.
+        """
+        if to_object_code:
+            self._tried.clear()
         found = {}
         for node in graph.nodes:
             if node.op == "call_function" and node.target is not operator.getitem:
-                kind, reason = self._verdict(node)
+                kind, reason = self._verdict(node, to_object_code)
                 found[node] = Verdict(op_name(node), kind, reason, line_of(node))
         return found
 
-    def _verdict(self, node: fx.Node) -> tuple[Kind, str]:
+    def _verdict(self, node: fx.Node, to_object_code: bool) -> tuple[Kind, str]:
         target, value = node.target, node.meta.get("val")
         if isinstance(value, torch.SymInt) and not isinstance(target, torch._ops.OpOverload):
             return self._size_verdict(value)
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float) and not (
+            any(True for _ in _tensors(node))
+        ):
+            return "host", ""
+        if target in _ASSERTIONS:
+            return "host", ""
         if not isinstance(target, torch._ops.OpOverload):
-            return "eager", "a higher-order or Python operator"
+            return "eager", "a higher-order operator"
         if target is torch.ops.aten.as_strided.default:
             return "eager", "depends on strides in a way that no index says"
         if _is_random(node):
@@ -85,17 +107,17 @@ class Support:
                 return "eager", f"tensors of layout {tensor.layout}"
         key = _key(node)
         if key not in self._tried:
-            self._tried[key] = self._try(node)
+            self._tried[key] = self._try(node, to_object_code)
         return self._tried[key]
 
     def _size_verdict(self, value: torch.SymInt) -> tuple[Kind, str]:
         try:
             self._symbols.dim(value)
-        except MetadefError as error:
-            return "eager", str(error)
+        except UnsupportedExpressionError:
+            return "host", ""
         return "native", ""
 
-    def _try(self, node: fx.Node) -> tuple[Kind, str]:
+    def _try(self, node: fx.Node, to_object_code: bool) -> tuple[Kind, str]:
         from metadef.passes.convert_torch_to_metadef import ConvertTorchToMetadef
 
         self._context = self._context or ir.make_context()
@@ -104,10 +126,13 @@ class Support:
             PassRunner(keep_failures=False).run(module, [ConvertTorchToMetadef()])
         except MetadefError as error:
             return "eager", str(error).splitlines()[0]
-        if not any(op.operation.name == "metadef.opaque" for op in ir.operations(module)):
+        modelled = not any(op.operation.name == "metadef.opaque" for op in ir.operations(module))
+        if modelled and not to_object_code:
             return "native", ""
-        why_not = self._lowers(str(module))
-        return ("linalg", "") if why_not is None else ("eager", why_not)
+        why_not = self._why_not(module)
+        if why_not is not None:
+            return "eager", why_not
+        return ("native" if modelled else "linalg"), ""
 
 
 def _is_random(node: fx.Node) -> bool:

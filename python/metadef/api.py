@@ -1,0 +1,91 @@
+"""The public functions: `metadef.compile` and `metadef.check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from metadef.diagnostics import MetadefError
+
+if TYPE_CHECKING:
+    import torch
+
+    from metadef.device.spec import DeviceSpec
+    from metadef.frontend.compiled_model import CompiledModel
+    from metadef.frontend.compiler import Options
+    from metadef.frontend.report import Check, Progress
+
+
+def compile(
+    module: torch.nn.Module | torch.export.ExportedProgram | Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    device: DeviceSpec | str | Path | None = None,
+    threads: int | None = None,
+    fallback: Literal["eager", "error"] = "eager",
+    print_ir_after_all: bool = False,
+    ir_dir: str | Path | None = None,
+    progress: Progress | None = None,
+) -> CompiledModel:
+    """Compile a model for example arguments; return a callable that takes arguments like them.
+
+    `dynamic_shapes` names the dims that may vary, as in torch.export. `device` is a descriptor or
+    its JSON file; without it, this machine. Ops that nobody can lower run in torch, with a warning,
+    or raise with `fallback="error"`. `progress(stage, done, total)` is called as it goes.
+
+    Raises:
+        MetadefError: the model cannot be exported or compiled; says where and what to do.
+    """
+    from metadef.frontend.compiled_model import compile_model
+
+    options = _options(device, threads, fallback, print_ir_after_all, ir_dir)
+    return compile_model(module, args, kwargs, dynamic_shapes, options, progress)
+
+
+def check(
+    module: torch.nn.Module | torch.export.ExportedProgram | Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    device: DeviceSpec | str | Path | None = None,
+) -> Check:
+    """Tell for each op of a model who would run it: native code, linalg, or torch, and why.
+
+    Raises:
+        MetadefError: the model cannot be exported.
+    """
+    from metadef.frontend.compiler import check_graph
+    from metadef.frontend.export import export
+    from metadef.frontend.report import Check
+
+    graph = export(module, args, kwargs, dynamic_shapes).graph
+    options = _options(device, None, "eager", False, None)
+    return Check(tuple(check_graph(graph, options).values()))
+
+
+def _options(
+    device: DeviceSpec | str | Path | None,
+    threads: int | None,
+    fallback: str,
+    print_ir_after_all: bool,
+    ir_dir: str | Path | None,
+) -> Options:
+    from metadef.frontend.compiler import default_options
+
+    if fallback not in ("eager", "error"):
+        raise MetadefError(f"fallback: expected 'eager' or 'error', got {fallback!r}")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
+        raise MetadefError(f"threads: expected an int, got {type(threads).__name__}")
+    if threads is not None and threads < 1:
+        raise MetadefError(f"threads: expected at least 1, got {threads}")
+    return default_options(
+        device=device,
+        threads=threads,
+        fallback=fallback,
+        print_ir_after_all=print_ir_after_all,
+        ir_dir=None if ir_dir is None else Path(ir_dir),
+    )

@@ -1,0 +1,103 @@
+"""A compiled model: checks a call, runs it, and puts the result into the model's own pytree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch.utils import _pytree as pytree
+
+from metadef.codegen.compile import warm_up
+
+from .compiler import CompiledGraph, Options, compile_graph, intermediate, plan_of
+from .export import Exported, export
+from .native import Results
+from .report import Progress, Report, Timeline
+from .signature import Signature
+
+
+class CompiledModel:
+    """A model compiled by `metadef.compile`; call it like the model."""
+
+    def __init__(
+        self, exported: Exported, compiled: CompiledGraph, report: Report, options: Options
+    ) -> None:
+        graph = exported.graph
+        self._signature = Signature(
+            exported.in_spec, exported.examples, graph.symbols, exported.parameters
+        )
+        self._run = compiled.run
+        self._results = Results(graph.outputs, graph.mutations, graph.weights)
+        self._unflatten = _unflattener(exported.out_spec)
+        self._parts = compiled.parts
+        self._report = report
+        self._options = options
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model.
+
+        Raises:
+            InputError: an argument differs from what the model was compiled for.
+        """
+        given, leaves, symbols = self._signature.bind(args, kwargs)
+        values = self._run(leaves, symbols)
+        return self._unflatten(self._results.collect(values, given, symbols))
+
+    def report(self) -> Report:
+        """Return what the compilation did; `print` shows it as a table."""
+        return self._report
+
+    def mlir(self, stage: str = "import") -> str:
+        """Return the IR after a stage: `import` (the torch dialect) or a pass of the front end.
+
+        Raises:
+            MetadefError: no such stage.
+        """
+        texts = [
+            part.source if stage == "import" else intermediate(part, stage, self._options)
+            for part in self._parts
+        ]
+        return "\n// -----\n".join(texts)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The execution plan as plain data: the kernels with their keys, and the dispatches."""
+        return plan_of(self._parts)
+
+
+def compile_model(
+    module: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    options: Options,
+    progress: Progress | None,
+) -> CompiledModel:
+    """Export and compile a model.
+
+    Raises:
+        MetadefError: the model cannot be exported or compiled.
+    """
+    timeline = Timeline(progress)
+    warm_up(options.jobs)
+    with timeline.stage("export"):
+        exported = export(module, args, kwargs, dynamic_shapes)
+    timeline.add("export", 0.0, _count_calls(exported))
+    compiled = compile_graph(exported.graph, options, timeline)
+    return CompiledModel(exported, compiled, compiled.report(timeline, exported.graph), options)
+
+
+def _count_calls(exported: Exported) -> int:
+    return sum(node.op == "call_function" for node in exported.graph.module.graph.nodes)
+
+
+def _unflattener(spec: pytree.TreeSpec) -> Callable[[list[Any]], Any]:
+    """Return the function from the result's leaves to the result."""
+    if spec.is_leaf():
+        return lambda leaves: leaves[0]
+    if spec.type in (tuple, list) and all(
+        spec.child(i).is_leaf() for i in range(spec.num_children)
+    ):
+        return spec.type  # type: ignore[no-any-return]
+    return lambda leaves: pytree.tree_unflatten(leaves, spec)
+

@@ -1,0 +1,262 @@
+"""From a captured graph to something that runs: verdicts, partition, passes, kernels, program."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import fx
+
+from metadef import ir
+from metadef.codegen.compile import compile_kernels
+from metadef.codegen.kernel import CompiledKernel
+from metadef.device.spec import DeviceSpec
+from metadef.diagnostics import MetadefError
+from metadef.instrumentation import ALL, Printing
+from metadef.pass_runner import PassRunner, Step
+from metadef.pipelines import passes_of
+from metadef.runtime.back_graph import Input, Weight
+from metadef.runtime.cache import Cache, default_cache
+from metadef.runtime.program import Program, build_program
+
+from .capture import Capture
+from .importer import import_graph
+from .native import Graph, MixedGraph, NativeGraph, NativePart
+from .partition import partition, report_fallbacks
+from .report import Memory, Report, Timeline
+from .support import Support, Verdict
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile: for which device, with how many threads, and what to show meanwhile."""
+
+    device: DeviceSpec
+    threads: int
+    cache: Cache
+    fallback: str = "eager"
+    printing: Printing = field(default_factory=Printing)
+    jobs: int = 2
+
+
+@dataclass(frozen=True)
+class Part:
+    """One native part: the torch dialect it was compiled from, and what came out."""
+
+    name: str
+    source: str
+    program: Program
+    kernels: Mapping[str, CompiledKernel]
+    cached: int
+
+    @property
+    def shared(self) -> list[int]:
+        """The values whose memory is an input's or a weight's."""
+        results = self.program.graph.results
+        return [i for i, (buffer, _) in enumerate(results) if isinstance(buffer, Input | Weight)]
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """A graph ready to run on the flat leaves of a call."""
+
+    run: Graph
+    parts: tuple[Part, ...]
+    fallbacks: tuple[Verdict, ...]
+
+    def report(self, timeline: Timeline, capture: Capture) -> Report:
+        """Return what the compilation did."""
+        uses = [part.program.bytes for part in self.parts]
+        keys = {kernel.symbol for part in self.parts for kernel in part.kernels.values()}
+        return Report(
+            stages=tuple(timeline.stages),
+            parts=len(self.parts),
+            dispatches=sum(len(part.program.graph.steps) for part in self.parts),
+            kernels=len(keys),
+            kernels_from_cache=sum(part.cached for part in self.parts),
+            memory=tuple(
+                Memory(str(u.arena_before), str(u.arena), str(u.scratch), u.constants) for u in uses
+            ),
+            fallbacks=self.fallbacks,
+            copied_weights=tuple(sorted(capture.weights.copied)),
+        )
+
+
+def compile_graph(capture: Capture, options: Options, timeline: Timeline) -> CompiledGraph:
+    """Compile a captured graph; what nobody can lower is left to torch, with one warning.
+
+    Raises:
+        UnsupportedOpError: `options.fallback` is "error" and torch would have to run an op.
+        MetadefError: a pass or a kernel failed.
+    """
+    support = Support(capture.symbols, lambda module: _why_not(module, options))
+    with timeline.stage("check"):
+        verdicts = support.verdicts(capture.module.graph)
+    try:
+        return _compile(capture, verdicts, options, timeline)
+    except MetadefError as error:
+        if options.fallback == "error":
+            raise
+        with timeline.stage("check each op"):
+            exact = support.verdicts(capture.module.graph, to_object_code=True)
+        if not any(v.kind == "eager" and verdicts[n].kind != "eager" for n, v in exact.items()):
+            raise
+        del error
+        return _compile(capture, exact, options, timeline)
+
+
+def check_graph(capture: Capture, options: Options) -> dict[fx.Node, Verdict]:
+    """Return the verdict of each op of the graph."""
+    return Support(capture.symbols, lambda module: _why_not(module, options)).verdicts(
+        capture.module.graph
+    )
+
+
+def _compile(
+    capture: Capture, verdicts: Mapping[fx.Node, Verdict], options: Options, timeline: Timeline
+) -> CompiledGraph:
+    fallbacks = tuple(v for v in verdicts.values() if v.kind == "eager")
+    if all(v.kind in ("native", "linalg") for v in verdicts.values()):
+        if not verdicts:
+            return CompiledGraph(MixedGraph(capture), (), ())
+        part = _build(capture, "main", options, timeline)
+        return CompiledGraph(NativeGraph(capture, part.program, part.shared), (part,), ())
+    report_fallbacks(verdicts.values(), options.fallback)
+    mixed, captures = partition(capture, verdicts)
+    parts = []
+    for name, inner in captures.items():
+        part = _build(inner, name, options, timeline)
+        parts.append(part)
+        mixed.module.add_module(name, NativePart(inner, part.program, part.shared))
+    return CompiledGraph(MixedGraph(mixed), tuple(parts), fallbacks)
+
+
+def _build(capture: Capture, name: str, options: Options, timeline: Timeline) -> Part:
+    """Compile one native graph to a program."""
+    with timeline.stage("import"):
+        module = import_graph(capture.module, capture.source_of, capture.symbols)
+        source = str(module)
+    timeline.add("import", 0.0, count_nodes(module))
+    _run_front(module, options, timeline)
+    cached = 0
+    done = 0
+
+    def note(kernel: str, from_cache: bool) -> None:
+        nonlocal cached, done
+        done += 1
+        cached += from_cache
+        timeline.tell("kernels", done, max(done, total))
+
+    total = _count_kernels(module)
+    with timeline.stage("kernels"):
+        kernels = compile_kernels(
+            module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
+        )
+    with timeline.stage("program"):
+        program = build_program(module, kernels, capture.weights, options.threads)
+    return Part(name, source, program, kernels, cached)
+
+
+def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> None:
+    steps = passes_of("front")
+    last = time.perf_counter()
+    done = 0
+
+    def note(step: Step, root: ir.Operation) -> None:
+        nonlocal last, done
+        now = time.perf_counter()
+        done += 1
+        timeline.add(step.name(), now - last, count_nodes(module))
+        timeline.tell(step.name(), done, len(steps))
+        last = time.perf_counter()
+
+    PassRunner(printing=options.printing, on_stage=note).run(module, steps)
+
+
+def _why_not(module: ir.Module, options: Options) -> str | None:
+    """Bring a module of one converted op down to object code; return None, or why that failed."""
+    try:
+        PassRunner(keep_failures=False).run(module, passes_of("front")[1:])
+        compile_kernels(module, options.device, cache=options.cache, jobs=1)
+    except MetadefError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+#: ops that are there for the form's sake
+_FORM = ("func.", "builtin.", "torch.constant.", "metadef.yield", "torch.prim.ListConstruct")
+
+
+def count_nodes(module: ir.Module) -> int:
+    """Return the number of ops of @main that compute something, with those inside its kernels."""
+    functions = [op for op in module.body.operations if op.operation.name == "func.func"]
+    main = [f for f in functions if ir.StringAttr(f.attributes["sym_name"]).value == "main"]
+    return sum(not op.operation.name.startswith(_FORM) for f in main for op in ir.operations(f))
+
+
+def _count_kernels(module: ir.Module) -> int:
+    return sum("metadef.kernel" in op.attributes for op in module.body.operations)
+
+
+def intermediate(part: Part, stage: str, options: Options) -> str:
+    """Return the IR of a part after the front stage `stage`, by running the stages again."""
+    context = ir.make_context()
+    with context, ir.Location.unknown():
+        module = ir.Module.parse(part.source)
+    steps: Sequence[Step] = passes_of("front")
+    names = [step.name() for step in steps]
+    if stage not in names:
+        raise MetadefError(f"no stage '{stage}'; the stages are import, {', '.join(names)}")
+    last = len(names) - 1 - names[::-1].index(stage)
+    PassRunner(verify=False).run(module, steps[: last + 1])
+    return str(module)
+
+
+def plan_of(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return the plan as plain data: each part's kernels with keys, and its dispatches."""
+    return {
+        "version": 1,
+        "parts": [
+            {
+                "name": part.name,
+                "kernels": {name: {"key": k.symbol} for name, k in sorted(part.kernels.items())},
+                "dispatches": [step.kernel for step in part.program.graph.steps],
+            }
+            for part in parts
+        ],
+    }
+
+
+def default_options(
+    *,
+    device: DeviceSpec | str | Path | None = None,
+    threads: int | None = None,
+    fallback: str = "eager",
+    print_ir_after_all: bool = False,
+    ir_dir: Path | None = None,
+) -> Options:
+    """Return options with this machine's device, torch's number of threads, and the cache on disk.
+
+    Raises:
+        MetadefError: the device's file cannot be read.
+    """
+    after = ALL if print_ir_after_all else frozenset[str]()
+    return Options(
+        device=_device(device),
+        threads=threads or max(1, torch.get_num_threads()),
+        cache=default_cache(),
+        fallback=fallback,
+        printing=Printing(after=after, ir_dir=ir_dir),
+        jobs=max(1, min(8, os.cpu_count() or 1)),
+    )
+
+
+def _device(device: DeviceSpec | str | Path | None) -> DeviceSpec:
+    if device is None:
+        return probe()
+    return device if isinstance(device, DeviceSpec) else load(Path(device))
