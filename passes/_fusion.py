@@ -18,7 +18,8 @@ from ._groups import Groups
 
 POINTWISE = "metadef.pointwise"
 TRANSPOSE = "metadef.transpose"
-VIEWS = frozenset({TRANSPOSE, "metadef.broadcast", "metadef.slice"})
+UNPACK = "metadef.unpack"
+VIEWS = frozenset({TRANSPOSE, "metadef.broadcast", "metadef.slice", UNPACK})
 ELEMENTWISE = VIEWS | {POINTWISE}
 
 #: anchors whose result may go through pointwise ops before it is stored
@@ -129,7 +130,9 @@ class Fusion:
         if name == "metadef.attention" and position == 3:
             return alone
         if name in CONVS:
-            return alone and all(self._is_cast(m) for m in members)
+            return alone and all(
+                self._is_cast(m) or self.groups.nodes[m].name == UNPACK for m in members
+            )
         return alone and all(
             self._is_cast(m) or self.groups.nodes[m].name in VIEWS for m in members
         )

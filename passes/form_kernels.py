@@ -14,7 +14,7 @@ from metadef.dialects.metadef.types import dims_of
 from metadef.pipeline import Pass
 
 from ._buffers import RESHAPE, has_uses, owner_of, root_of
-from ._fusion import Fusion
+from ._fusion import UNPACK, Fusion
 
 WEIGHT = "metadef.weight"
 _SOURCES = frozenset({"metadef.constant", "metadef.fill", "metadef.iota", "metadef.dim"})
@@ -154,6 +154,8 @@ def _find_once(ops: Sequence[ir.OpView]) -> set[ir.Operation]:
     """Return the ops whose results depend on weights and constants alone and have static shapes."""
     found: set[ir.Operation] = set()
     for op in (o.operation for o in ops[:-1]):
+        if op.name == UNPACK:
+            continue  # a view for who reads the weight, not something to make of it
         if all(owner_of(v) in found for v in op.operands) and all(
             ir.ShapedType(r.type).has_static_shape for r in op.results
         ):

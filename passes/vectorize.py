@@ -14,6 +14,8 @@ from metadef.passes.loop_nests.shared_buffers import Dependences, share_allocati
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.pipeline import Pass
 
+from ._kernel_abi import BARRIER
+
 _PURE = ("arith.", "vector.", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast",
          "memref.dim", "memref.reinterpret_cast", "memref.alloc", "memref.view", "affine.apply",
          "memref.get_global", "memref.assume_alignment", "memref.extract_strided_metadata",
@@ -132,11 +134,22 @@ def _emit_run(
                 nest.stages[0] = collapse(nest.stages[0])
                 nest.common[0] = nest.stages[0].parallel_dims
             if dependences is not None and dependences.needs_barrier(nest.stages):
-                ir.func.CallOp([], "metadef_barrier", [])
+                _barrier(entry)
             with nest.stages[0].op.location:
                 emitter.emit(nest)
     for op in run:
         op.operation.erase()
+
+
+def _barrier(entry: ir.Block) -> None:
+    """Wait for the other threads; the declaration stands beside the kernel."""
+    func = entry.owner
+    module = func.operation.parent
+    names = [op.attributes["sym_name"].value for op in ir.entry_block(module).operations]
+    if BARRIER not in names:
+        with ir.InsertionPoint(func):
+            ir.func.FuncOp(BARRIER, ([], []), visibility="private")
+    ir.func.CallOp([], BARRIER, [])
 
 
 def _temporaries(stages: list[Stage], run: set[ir.Operation]) -> set[ir.Value]:

@@ -154,11 +154,7 @@ def flatten(buffer: ir.Value) -> FlatBuffer:
         source, offset = buffer, 0
         flat_offset: Index = 0
     else:
-        index = ir.IndexType.get()
-        base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
-        metadata = ir.memref.ExtractStridedMetadataOp(
-            base, index, [index] * rank, [index] * rank, buffer
-        )
+        metadata = ir.memref.ExtractStridedMetadataOp(buffer)
         strides = [
             metadata.strides[d] if strides[d] == unknown else strides[d] for d in range(rank)
         ]
