@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ from metadef import ir
 from metadef.passes.loop_nests.access import FlatBuffer, flatten
 from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
 from metadef.passes.loop_nests.nest import NestEmitter, Threads
+from metadef.passes.loop_nests.packing import pack_operand
 from metadef.passes.loop_nests.schedule import Target
 from metadef.passes.loop_nests.shared_buffers import Dependences, share_allocations
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
@@ -125,6 +127,8 @@ def _emit_run(
         return flats[buffer]
 
     with ir.InsertionPoint(before):
+        if dependences is not None:
+            run = _with_packing(run, flat, target)
         stages = [parse_stage(op, flat) for op in run]
         temporaries = _temporaries(stages, set(op.operation for op in run))
         stages = merge_epilogues(merge_fills(stages), temporaries)
@@ -139,6 +143,17 @@ def _emit_run(
                 emitter.emit(nest)
     for op in run:
         op.operation.erase()
+
+
+def _with_packing(
+    run: list[ir.OpView], flat: Callable[[ir.Value], FlatBuffer], target: Target
+) -> list[ir.OpView]:
+    """Return the run with a copy into panels before each product that wants one."""
+    result: list[ir.OpView] = []
+    for op in run:
+        copy = pack_operand(op, flat, target)
+        result += [op] if copy is None else [copy, op]
+    return result
 
 
 def _barrier(entry: ir.Block) -> None:

@@ -116,6 +116,8 @@ def _common_loops(run: list[Stage]) -> list[list[int]]:
         for t in range(s):
             for mine, theirs in _handed_over(run[t], run[s]):
                 shared = True
+                if mine.nonlinear or theirs.nonlinear:
+                    return []  # panels are filled for all rows, not row by row
                 for c, loop in enumerate(loops):
                     source = loop[t]
                     match = None if source is None else _matching_dim(theirs, source, mine)

@@ -103,12 +103,31 @@ def expression(v: ir.Value) -> Dim | None:
         attrs = ir.DictAttr(ir.ArrayAttr(func.attributes["arg_attrs"])[v.arg_number])
         return Dim.of(attrs["metadef.symbol"].value) if "metadef.symbol" in attrs else None
     op = owner.operation
+    if op.name == "memref.dim":
+        return _dim_of(op)
     if op.name == "arith.constant":
         return Dim.of(ir.IntegerAttr(op.attributes["value"]).value)
     if op.name not in _EXPRESSIONS:
         return None
     lhs, rhs = expression(op.operands[0]), expression(op.operands[1])
     return None if lhs is None or rhs is None else _EXPRESSIONS[op.name](lhs, rhs)
+
+
+def _dim_of(op: ir.Operation) -> Dim | None:
+    """Return the dim of an argument or an allocation that `memref.dim` reads."""
+    buffer, at = op.operands[0], expression(op.operands[1])
+    assert at is not None, f"{op} reads a dim that is not constant"
+    owner = buffer.owner
+    if isinstance(owner, ir.Block):
+        func = owner.owner
+        attrs = ir.DictAttr(ir.ArrayAttr(func.attributes["arg_attrs"])[buffer.arg_number])
+        return Dim.of(ir.ArrayAttr(attrs["metadef.dims"])[at.value].value)
+    shape = ir.MemRefType(buffer.type).shape
+    if owner.operation.name == "memref.alloc":
+        dynamic = ir.ShapedType.get_dynamic_size()
+        before = sum(1 for n in shape[: at.value] if n == dynamic)
+        return expression(owner.operation.operands[before])
+    return None
 
 
 _EXPRESSIONS = {
