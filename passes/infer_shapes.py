@@ -95,9 +95,7 @@ def _infer_function(function: ir.func.FuncOp) -> None:
             if contradiction is not None:
                 raise _located(last, f"result {i} of the function has {contradiction}")
     inputs = list(function.type.inputs)
-    function.attributes["function_type"] = ir.TypeAttr.get(
-        ir.FunctionType.get(inputs, returned)
-    )
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, returned))
 
 
 def _check_rule(op: Any) -> None:

@@ -15,7 +15,9 @@ C1 = constraint("attention-C1", "q, k and v have equal rank, 3 or more")
 C2 = constraint("attention-C2", "q, k and v have one float element type")
 C3 = constraint("attention-C3", "E of q and k, S of k and v, and batch dims agree")
 C4 = constraint("attention-C4", "the heads of q are a multiple of those of k and v")
-C5 = constraint("attention-C5", "mask is i1 or of q's element type and broadcasts to [B.., H, L, S]")
+C5 = constraint(
+    "attention-C5", "mask is i1 or of q's element type and broadcasts to [B.., H, L, S]"
+)
 
 
 def infer(q: Shaped, k: Shaped, v: Shaped, mask: Shaped | None) -> Shaped:

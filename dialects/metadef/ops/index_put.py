@@ -91,6 +91,4 @@ def index_put(
     shape = shape_of(x)
     dims = [axis(d, shape.rank) for d in dims]
     result = infer(shape, shape_of(updates), [shape_of(i) for i in indices], dims)
-    return build(
-        IndexPutOp, [x, updates, *indices], [result], accumulate=accumulate, dims=dims
-    )
+    return build(IndexPutOp, [x, updates, *indices], [result], accumulate=accumulate, dims=dims)

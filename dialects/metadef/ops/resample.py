@@ -62,9 +62,7 @@ def resample(
     shape = shape_of(x)
     if scales is None:
         result = shape.with_dims([*shape.dims[:2], *sizes])
-        scales = [
-            o.value / i.value for o, i in zip(result.dims[2:], shape.dims[2:], strict=True)
-        ]
+        scales = [o.value / i.value for o, i in zip(result.dims[2:], shape.dims[2:], strict=True)]
     scales = [float(s) for s in scales]
     return build(
         ResampleOp,

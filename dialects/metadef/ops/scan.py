@@ -19,9 +19,7 @@ def infer(fn: str, x: Shaped, dim: int) -> Shaped:
     """Return x's own shape."""
     C1.check(0 <= dim < x.rank, f"dim {dim} of rank {x.rank}")
     kind = kind_of(x.element)
-    C2.check(
-        kind == "float" or (kind == "int" and fn != "logsumexp"), f"'{fn}' on {x.element}"
-    )
+    C2.check(kind == "float" or (kind == "int" and fn != "logsumexp"), f"'{fn}' on {x.element}")
     return x
 
 

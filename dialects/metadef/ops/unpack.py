@@ -43,7 +43,9 @@ class UnpackOp(MetadefOp, name="unpack", traits=[ir.ext.Pure]):
 
     def infer_results(self) -> list[Shaped]:
         return [
-            infer(shape_of(self.x), integer(self, "dim"), integer(self, "at"), integer(self, "size"))
+            infer(
+                shape_of(self.x), integer(self, "dim"), integer(self, "at"), integer(self, "size")
+            )
         ]
 
 

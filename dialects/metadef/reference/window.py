@@ -1,0 +1,85 @@
+"""Reference of the spatial ops without weights: pool and resample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .linear import pad_spatial, window_view
+from .sources import result_shape
+
+Array = np.ndarray[Any, Any]
+Symbols = Mapping[str, int]
+
+
+def _pool(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    (x,) = operands
+    nhwc = op.attributes["layout"].value == "nhwc"
+    if nhwc:
+        x = np.moveaxis(x, -1, 1)
+    kernel, padding = list(op.attributes["kernel"]), list(op.attributes["padding"])
+    strides, dilations = op.attributes["strides"], op.attributes["dilations"]
+    taps = tuple(range(x.ndim, x.ndim + len(kernel)))
+    if op.attributes["fn"].value == "max":
+        lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        padded = pad_spatial(x, padding, lowest)
+        result = window_view(padded, kernel, strides, dilations).max(axis=taps)
+    else:
+        total = window_view(pad_spatial(x, padding, 0), kernel, strides, dilations).sum(axis=taps)
+        inside = 1 if op.attributes["count_include_pad"].value else 0
+        ones = pad_spatial(np.ones((1, 1, *x.shape[2:])), padding, inside)
+        result = total / window_view(ones, kernel, strides, dilations).sum(axis=taps)
+    return np.moveaxis(result, 1, -1) if nhwc else result
+
+
+def cubic_weights(t: Array) -> list[Array]:
+    """Return the weights of the four taps at distances -1, 0, 1, 2 for the fraction t.
+
+    Keys, Cubic Convolution Interpolation for Digital Image Processing (1981), with a = -0.75.
+    """
+    a = -0.75
+
+    def near(d: Array) -> Array:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d: Array) -> Array:
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def interpolation(mode: str, size: int, out: int, scale: float, align_corners: bool) -> Array:
+    """Return the matrix [out, size] that resamples one dim."""
+    o = np.arange(out)
+    matrix = np.zeros((out, size))
+    if mode == "nearest":
+        matrix[o, np.clip(np.floor(o / scale).astype(int), 0, size - 1)] = 1
+        return matrix
+    if align_corners:
+        source = o * ((size - 1) / (out - 1) if out > 1 else 0.0)
+    else:
+        source = (o + 0.5) / scale - 0.5
+        if mode == "linear":
+            source = np.maximum(source, 0)
+    base = np.floor(source)
+    t = source - base
+    weights = [1 - t, t] if mode == "linear" else cubic_weights(t)
+    first = 0 if mode == "linear" else -1
+    for i, weight in enumerate(weights):
+        np.add.at(matrix, (o, np.clip(base.astype(int) + first + i, 0, size - 1)), weight)
+    return matrix
+
+
+def _resample(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    (x,) = operands
+    mode, align = op.attributes["mode"].value, op.attributes["align_corners"].value
+    sizes = result_shape(op, symbols)[2:]
+    for i, (out, scale) in enumerate(zip(sizes, op.attributes["scales"], strict=True)):
+        matrix = interpolation(mode, x.shape[i + 2], out, scale, align)
+        x = np.moveaxis(np.tensordot(x, matrix, (i + 2, 1)), -1, i + 2)
+    return x
+
+
+FUNCTIONS = {"pool": _pool, "resample": _resample}
