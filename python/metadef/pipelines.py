@@ -46,6 +46,7 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
         Stage("canonicalize-contractions", "one form for all products to match", _FRONT, _FRONT),
         Stage("propagate-layout", "channels last suits convolution kernels", _FRONT, _FRONT),
         Stage("eliminate-dead-code", "folding left ops without users", _FRONT, _FRONT),
+        Stage("pack-weights", "a register block reads its weights in one run", _FRONT, _FRONT),
         Stage("form-kernels", "fused ops pass values in registers", _FRONT, _FRONT),
         Stage("outline-kernels", "equal kernels compile once", _FRONT, _FRONT),
         Stage("plan-memory", "one arena, reused as values die", _FRONT, _FRONT),
