@@ -10,6 +10,7 @@ from metadef.passes.vector_math.error_function import erf, erfc
 from metadef.passes.vector_math.exponential import exp, exp2, expm1
 from metadef.passes.vector_math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from metadef.passes.vector_math.inverse_trigonometric import acos, asin, atan, atan2
+from metadef.passes.vector_math.lanes import Elementwise
 from metadef.passes.vector_math.logarithm import log, log1p, log2, log10
 from metadef.passes.vector_math.power import cbrt, fpowi, ipowi, powf, rsqrt
 from metadef.passes.vector_math.trigonometric import cos, sin, tan
@@ -20,6 +21,12 @@ FUNCTIONS = (
     (acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, erf, erfc, exp, exp2, expm1)
     + (fpowi, ipowi, log, log10, log1p, log2, powf, rsqrt, sin, sinh, tan, tanh)
 )  # fmt: skip
+
+
+def expansion(function: Elementwise) -> Pattern:
+    """Return the pattern that replaces `math.<name>` by what `function` builds."""
+    name = function.__name__
+    return Pattern(f"expand_{name}", f"math.{name}", lambda op: function(*op.operands))
 
 
 def expand_clampf(op: ir.OpView) -> ir.Value:
@@ -34,7 +41,7 @@ def expand_sincos(op: ir.OpView) -> list[ir.Value]:
 
 
 PATTERNS = (
-    *(Pattern(f"expand_{f.__name__}", f"math.{f.__name__}", lambda op, f=f: f(*op.operands)) for f in FUNCTIONS),
+    *map(expansion, FUNCTIONS),
     Pattern("expand_clampf", "math.clampf", expand_clampf),
     Pattern("expand_sincos", "math.sincos", expand_sincos),
 )
@@ -44,14 +51,14 @@ PATTERNS = (
 class ExpandMath(Pass):
     """Replace `math` functions of floats, scalar or vector, by arithmetic without calls.
 
-    What LLVM has an instruction for (sqrt, fma, floor, ceil, round, roundeven, trunc, absf, copysign,
-    bit counts) stays. Error bounds are in the docstrings of `vector_math/`.
+    What LLVM has an instruction for (sqrt, fma, floor, ceil, round, roundeven, trunc, absf,
+    copysign, bit counts) stays. Error bounds are in the docstrings of `vector_math/`.
 
     Before:
         %y = math.rsqrt %x : vector<16xf32>
     After:
-        %one = arith.constant dense<1.0> : vector<16xf32>
         %root = math.sqrt %x : vector<16xf32>
+        %one = arith.constant dense<1.0> : vector<16xf32>
         %y = arith.divf %one, %root : vector<16xf32>
     """
 

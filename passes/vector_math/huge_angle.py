@@ -1,7 +1,7 @@
 """Reduce huge angles exactly: multiply by the bits of 1/(2 pi) that matter for each exponent.
 
 M. Payne and R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983.
-The words of the constant are chosen by a barrel shifter of selects, so lanes need no table in memory.
+The words of the constant are chosen by a barrel shifter of selects: no table in memory.
 """
 
 from __future__ import annotations
@@ -12,13 +12,48 @@ from metadef.passes.vector_math.lanes import Lanes, absolute, fma
 
 #: 1/(2 pi) in words of 32 bits after one zero word, most significant first (1312 bits)
 WORDS = (
-    0x00000000, 0x28BE60DB, 0x9391054A, 0x7F09D5F4, 0x7D4D3770, 0x36D8A566,
-    0x4F10E410, 0x7F9458EA, 0xF7AEF158, 0x6DC91B8E, 0x909374B8, 0x01924BBA,
-    0x82746487, 0x3F877AC7, 0x2C4A69CF, 0xBA208D7D, 0x4BAED121, 0x3A671C09,
-    0xAD17DF90, 0x4E64758E, 0x60D4CE7D, 0x272117E2, 0xEF7E4A0E, 0xC7FE25FF,
-    0xF7816603, 0xFBCBC462, 0xD6829B47, 0xDB4D9FB3, 0xC9F2C26D, 0xD3D18FD9,
-    0xA797FA8B, 0x5D49EEB1, 0xFAF97C5E, 0xCF41CE7D, 0xE294A4BA, 0x9AFED7EC,
-    0x47E35742, 0x1580CC11, 0xBF1EDAEA, 0xFC33EF08, 0x26BD0D87, 0x6A78E458,
+    0x00000000,
+    0x28BE60DB,
+    0x9391054A,
+    0x7F09D5F4,
+    0x7D4D3770,
+    0x36D8A566,
+    0x4F10E410,
+    0x7F9458EA,
+    0xF7AEF158,
+    0x6DC91B8E,
+    0x909374B8,
+    0x01924BBA,
+    0x82746487,
+    0x3F877AC7,
+    0x2C4A69CF,
+    0xBA208D7D,
+    0x4BAED121,
+    0x3A671C09,
+    0xAD17DF90,
+    0x4E64758E,
+    0x60D4CE7D,
+    0x272117E2,
+    0xEF7E4A0E,
+    0xC7FE25FF,
+    0xF7816603,
+    0xFBCBC462,
+    0xD6829B47,
+    0xDB4D9FB3,
+    0xC9F2C26D,
+    0xD3D18FD9,
+    0xA797FA8B,
+    0x5D49EEB1,
+    0xFAF97C5E,
+    0xCF41CE7D,
+    0xE294A4BA,
+    0x9AFED7EC,
+    0x47E35742,
+    0x1580CC11,
+    0xBF1EDAEA,
+    0xFC33EF08,
+    0x26BD0D87,
+    0x6A78E458,
 )
 _WORD = 0xFFFFFFFF
 #: words of the constant that enter the product
@@ -54,7 +89,7 @@ def reduce_huge(x: Lanes, half_turn: bool) -> tuple[Lanes, Lanes]:
 
 
 def _turns(mantissa: Lanes, shift: Lanes, width: int) -> list[Lanes]:
-    """Return the fraction of mantissa * 2^(shift - 32) / (2 pi) as words, most significant first."""
+    """Return the fraction of mantissa * 2^(shift - 32) / (2 pi) as words, the largest first."""
     count = _WINDOW[width]
     window = _window(mantissa, shift, count + 1, 3 if width == 32 else 5)
     offset = shift & 31
@@ -68,9 +103,9 @@ def _turns(mantissa: Lanes, shift: Lanes, width: int) -> list[Lanes]:
         for i, word in enumerate(aligned):
             product = limb * word
             halves = (product.shift_right_logical(32), product & _WORD)
-            for column, half in enumerate(halves, i - place - 1):
-                if column >= 0:
-                    columns[column] = columns[column] + half
+            for at, half in enumerate(halves, i - place - 1):
+                if at >= 0:
+                    columns[at] = columns[at] + half
     words = []
     carry = mantissa.splat(0)
     for column in reversed(columns[:count]):

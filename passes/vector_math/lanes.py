@@ -13,7 +13,7 @@ from typing import Union
 
 from metadef import ir
 
-Number = Union[int, float]
+Number = int | float
 Like = Union["Lanes", int, float]
 
 _FLOATS = {16: ir.F16Type, 32: ir.F32Type, 64: ir.F64Type}
@@ -226,7 +226,7 @@ def polynomial(coefficients: Sequence[float], t: Lanes) -> Lanes:
 def round_to_integer(x: Lanes, scale: float) -> tuple[Lanes, Lanes]:
     """Return x * scale rounded to nearest, as floats and as integers of the same width.
 
-    Adding 1.5 * 2^mantissa leaves the integer in the low bits; needs |x * scale| < 2^(mantissa - 2).
+    Adding 1.5 * 2^mantissa leaves the integer in the low bits: |x * scale| < 2^(mantissa - 2).
     """
     magic = x.splat(1.5 * 2.0**x.mantissa_bits)
     shifted = fma(x, scale, magic)
@@ -250,6 +250,8 @@ def through_double(function: Function) -> Function:
 
 class Elementwise:
     """A function of Lanes that callers use on MLIR values; f16 and bf16 are computed in f32."""
+
+    __name__: str
 
     def __init__(self, lanes: Function) -> None:
         functools.update_wrapper(self, lanes)

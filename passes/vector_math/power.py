@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from metadef import ir
 from metadef.passes.vector_math.coefficients import CBRT64, EXP64, LOG64
@@ -46,27 +45,27 @@ def fpowi(x: Lanes, n: Lanes) -> Lanes:
     return y.to_float(x.width)
 
 
-def ipowi(x: ir.Value, n: ir.Value) -> ir.Value:
+@Elementwise
+def ipowi(x: Lanes, n: Lanes) -> Lanes:
     """Integer power modulo 2^width by squaring; a negative power is 1/x^|n| rounded to zero."""
-    base, exponent = Lanes(x), Lanes(n)
     index = ir.IndexType.get()
-    bounds = [ir.arith.ConstantOp(index, v).result for v in (0, base.width, 1)]
-    loop = ir.scf.ForOp(*bounds, [base.splat(1).value, x, n])
+    bounds = [ir.arith.ConstantOp(index, v).result for v in (0, x.width, 1)]
+    loop = ir.scf.ForOp(*bounds, [x.splat(1).value, x.value, n.value])
     with ir.InsertionPoint(loop.body):
         power, square, bits = (Lanes(v) for v in loop.inner_iter_args)
         odd = (bits & 1).equals(1)
         step = [odd.select(power * square, power), square * square, bits.shift_right_logical(1)]
         ir.scf.YieldOp([v.value for v in step])
     positive = Lanes(loop.results[0])
-    one_or_zero = base.equals(1).select(base.splat(1), 0)
-    sign = (exponent & 1).equals(1).select(base.splat(-1), 1)
-    negative = base.equals(-1).select(sign, one_or_zero)
-    return (exponent < 0).select(negative, positive).value
+    one_or_zero = x.equals(1).select(x.splat(1), 0)
+    sign = (n & 1).equals(1).select(x.splat(-1), 1)
+    negative = x.equals(-1).select(sign, one_or_zero)
+    return (n < 0).select(negative, positive)
 
 
 @Elementwise
 def rsqrt(x: Lanes) -> Lanes:
-    """1 / sqrt(x), both exactly rounded: 1 ulp."""
+    """1 / sqrt(x), both exactly rounded: 2 ulp."""
     return 1.0 / sqrt(x)
 
 
@@ -95,11 +94,14 @@ def cbrt(x: Lanes) -> Lanes:
 
 def _short_power(x: Lanes, exponent: float) -> Lanes:
     """x^exponent for an exponent of `_SHORT`."""
-    if abs(exponent) == 0.5:
+    size = abs(exponent)
+    if size == 0.5:
         power = sqrt(x)
+    elif size == 1.0:
+        power = x
     else:
         square = x * x
-        power = {1.0: x, 2.0: square, 3.0: square * x, 4.0: square * square}[abs(exponent)]
+        power = square if size == 2.0 else square * (x if size == 3.0 else square)
     return power if exponent > 0 else 1.0 / power
 
 
@@ -168,14 +170,19 @@ def _not(condition: Lanes) -> Lanes:
     return condition ^ 1
 
 
+def _made_by(value: ir.Value, *names: str) -> bool:
+    owner = value.owner
+    return not isinstance(owner, ir.Block) and owner.operation.name in names
+
+
 def _constant(x: Lanes) -> float | None:
     """Return the number that all lanes hold when the IR says so, seen through extensions."""
-    owner: Any = x.value.owner
-    while isinstance(owner, ir.Operation) and owner.name in ("arith.extf", "vector.broadcast"):
-        owner = owner.operands[0].owner
-    if not isinstance(owner, ir.Operation) or owner.name != "arith.constant":
+    value = x.value
+    while _made_by(value, "arith.extf", "vector.broadcast"):
+        value = value.owner.operands[0]
+    if not _made_by(value, "arith.constant"):
         return None
-    attribute = owner.attributes["value"]
+    attribute = value.owner.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if not attribute.is_splat:
             return None
