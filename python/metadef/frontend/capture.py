@@ -100,18 +100,20 @@ def capture(
     """
     graph = module.graph
     known = {node: source for node, source in sources.items() if source is not None}
+    output_node = graph.output_node()
+    # As arguments of the output the results follow every replacement below.
+    output_node.args = ((*results, *(node for node, _ in mutations)),)
     _drop_redundant_nodes(graph)
     rewrite_strided_views(module)
     _lift_attributes(module, known, weights)
     _merge_tied(known)
     told = _input_symbols(known, symbols)
-    outputs, values = _outputs([*results, *(node for node, _ in mutations)], known, symbols, told)
+    outputs, values = _outputs(output_node.args[0], known, symbols, told)
     count = len(results)
     written = [
         Mutation(value, target)
         for value, (_, target) in zip(outputs[count:], mutations, strict=True)
     ]
-    output_node = next(n for n in graph.nodes if n.op == "output")
     output_node.args = (tuple(values),)
     graph.eliminate_dead_code(is_impure_node=_has_effect)
     for node in [n for n in graph.nodes if n.op == "placeholder" and not n.users]:
@@ -129,7 +131,7 @@ def _has_effect(node: fx.Node) -> bool:
 
 
 def _outputs(
-    results: Sequence[Any],
+    results: Any,
     sources: dict[fx.Node, Source],
     symbols: Symbols,
     told: frozenset[str],

@@ -257,6 +257,9 @@ def default_options(
 
 
 def _device(device: DeviceSpec | str | Path | None) -> DeviceSpec:
+    from metadef.device.probe import probe
+    from metadef.device.descriptor import load
+
     if device is None:
         return probe()
     return device if isinstance(device, DeviceSpec) else load(Path(device))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._decomp import get_decompositions
+from torch._decomp import get_decompositions, global_decomposition_table
 
 aten = torch.ops.aten
 
@@ -78,3 +78,21 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
 def _may_alias(op: Any) -> bool:
     """Say whether a composite op may return its operand: it depends on strides, so torch decides."""
     return op._can_decompose() and any(r.alias_info is not None for r in op._schema.returns)
+
+
+@functools.cache
+def training_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return the table for aot_autograd, which has taken composite ops apart already.
+
+    Its graphs also have backward ops: what torch can decompose of them, is decomposed.
+    """
+    from metadef.passes.convert_torch_to_metadef import is_modelled
+
+    backward = {
+        op: rule
+        for op, rule in global_decomposition_table["post_autograd"].items()
+        if isinstance(op, torch._ops.OpOverload)
+        and "backward" in op._schema.name
+        and not is_modelled(torch_op_name(op))
+    }
+    return {**backward, **decomposition_table()}

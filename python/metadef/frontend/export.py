@@ -22,7 +22,7 @@ from metadef.diagnostics import MetadefError
 
 from .capture import Capture, Source, capture
 from .decompositions import decomposition_table
-from .symbols import Symbols
+from .symbols import Symbols, shape_env_of
 from .weights import WeightStore
 
 _STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -209,7 +209,8 @@ def _exported(
             )
         sources[node] = source
     results, mutations = _results(program, signature.output_specs, by_name)
-    symbols = Symbols(_shape_env(program), names)
+    values = (n.meta.get("val") for n in nodes.values())
+    symbols = Symbols(shape_env_of(values), names)
     graph = capture(program.graph_module, sources, results, mutations, weights, symbols)
     call = program.call_spec
     assert call.in_spec is not None and call.out_spec is not None
@@ -244,15 +245,3 @@ def _tensor(program: torch.export.ExportedProgram, name: str) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
         raise MetadefError(f"weight '{name}': expected a tensor, got {type(value).__name__}")
     return value
-
-
-def _shape_env(program: torch.export.ExportedProgram) -> Any:
-    from torch._guards import detect_fake_mode
-
-    values = [n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"]
-    mode = detect_fake_mode([v for v in values if isinstance(v, torch.Tensor)])
-    if mode is None or mode.shape_env is None:
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-        return ShapeEnv()
-    return mode.shape_env

@@ -52,6 +52,9 @@ def _more(others: list[Verdict]) -> str:
     return f", and {len(others)} other(s)" if others else ""
 
 
+_STRIDED_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+
+
 class _Native(OperatorSupportBase):  # type: ignore[misc]
     """Tells torch's partitioner which nodes may join a native part."""
 
@@ -89,6 +92,9 @@ def partition(
     for node in fused.graph.nodes:
         if node.op == "call_module":
             parts[str(node.target)] = _part(fused.get_submodule(str(node.target)), node, mixed)
+        elif node.target in _STRIDED_VIEWS:
+            # Native results are row-major: the strides that torch traced the view with are gone.
+            node.target = torch.ops.aten.reshape.default
     fused.recompile()
     return mixed, parts
 

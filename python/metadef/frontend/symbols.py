@@ -8,6 +8,8 @@ from typing import Any
 
 import sympy
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy import functions as torch_sympy
 
 from metadef.diagnostics import MetadefError
@@ -29,6 +31,16 @@ class SymbolRange:
     min: int
     max: int
     divisor: int = 1
+
+
+def shape_env_of(values: Iterable[Any]) -> ShapeEnv:
+    """Return the shape environment that fake values of a graph belong to."""
+    for value in values:
+        if isinstance(value, torch.SymInt):
+            return value.node.shape_env  # type: ignore[no-any-return]
+        if isinstance(value, FakeTensor) and value.fake_mode.shape_env is not None:
+            return value.fake_mode.shape_env
+    return ShapeEnv()
 
 
 class Symbols:
