@@ -20,9 +20,9 @@ class InferShapes(Pass):
     stays. Types of block arguments of kernels and of the functions' results follow.
 
     Before:
-        %0 = "metadef.softmax"(%x) {..} : (tensor<4x8xf32>) -> tensor<?x8xf32, #metadef.dims<["B", 8]>>
+        %0 = "metadef.softmax"(%x) {..} : (tensor<4xf32>) -> tensor<?xf32, #metadef.dims<["B"]>>
     After:
-        %0 = "metadef.softmax"(%x) {..} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+        %0 = "metadef.softmax"(%x) {..} : (tensor<4xf32>) -> tensor<4xf32>
 
     Raises:
         ShapeInferenceError: types contradict each other, or an op has no shape rule; names the op

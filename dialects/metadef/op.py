@@ -9,6 +9,7 @@ from metadef.diagnostics import MetadefError
 from .attributes import attribute_of
 from .dialect import MetadefDialect
 from .shapes import Shaped, disagreement, shape_of
+from .types import is_well_encoded
 
 #: OpView's own members that a field would hide; such a field is read by `attributes.text` and such
 _KEPT = ("name", "operands", "results", "attributes", "regions", "location", "context", "parent")
@@ -67,6 +68,10 @@ class MetadefOp(MetadefDialect.Operation):  # type: ignore[misc, name-defined]
 
     def _problem(self) -> str | None:
         results = self.operation.results
+        for value in (*self.operation.operands, *results):
+            type_ = value.type
+            if isinstance(type_, ir.RankedTensorType) and not is_well_encoded(type_):
+                return f"#metadef.dims must have an entry that fits for each dim, got {type_}"
         try:
             inferred = self.infer_results()
             declared = [shape_of(r) for r in results]

@@ -1,4 +1,4 @@
-"""What shape functions speak: `Shaped` (dims and element type), broadcasting, comparison of dims."""
+"""What shape functions speak: `Shaped` (dims and element type), broadcasting, comparison."""
 
 from __future__ import annotations
 
@@ -59,8 +59,6 @@ def shape_of_type(type_: ir.Type) -> Shaped:
     if not type_.has_static_shape and type_.encoding is None:
         raise ShapeInferenceError(f"a dynamic dim needs a #metadef.dims encoding, got {type_}")
     dims = dims_of(type_)
-    if len(dims) != type_.rank:
-        raise ShapeInferenceError(f"#metadef.dims must have one entry a dim, got {type_}")
     return Shaped(dims, element_of(type_))
 
 
@@ -119,7 +117,7 @@ def disagreement(declared: Shaped, inferred: Shaped) -> str | None:
 
 
 def refine(declared: Shaped, inferred: Shaped) -> Shaped:
-    """Return the better known dims of two shapes that do not disagree; inferred ones are preferred."""
+    """Return the better known dims of two shapes that do not disagree, else the inferred ones."""
     dims = [
         a if a.is_static and not b.is_static else b
         for a, b in zip(declared.dims, inferred.dims, strict=True)

@@ -1,4 +1,4 @@
-"""Tensor types with symbolic dims: a dim is static, or an expression held in the type's encoding."""
+"""Tensor types with symbolic dims: a dim is static, or an expression in the type's encoding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,25 @@ def dims_of(type_: ir.Type) -> tuple[Dim, ...]:
         assert shaped.has_static_shape, f"{type_} has a dynamic dim but no #metadef.dims"
         return tuple(Dim.of(d) for d in shaped.shape)
     assert isinstance(encoding, DimsAttr), f"{type_} has an encoding that is not #metadef.dims"
-    return tuple(Dim.of(getattr(a, "value")) for a in ir.ArrayAttr(encoding.dims))
+    return tuple(Dim.of(a.value) for a in ir.ArrayAttr(encoding.dims))
+
+
+def is_well_encoded(type_: ir.RankedTensorType) -> bool:
+    """Return whether a tensor type has no encoding, or a `#metadef.dims` that fits its dims."""
+    encoding = type_.encoding
+    if encoding is None:
+        return True
+    if not isinstance(encoding, DimsAttr):
+        return False
+    entries = list(ir.ArrayAttr(encoding.dims))
+    return len(entries) == type_.rank and all(
+        isinstance(a, ir.StringAttr) if n == ir.ShapedType.get_dynamic_size() else _is(a, n)
+        for a, n in zip(entries, type_.shape, strict=True)
+    )
+
+
+def _is(attribute: ir.Attribute, value: int) -> bool:
+    return isinstance(attribute, ir.IntegerAttr) and attribute.value == value
 
 
 def element_of(type_: ir.Type) -> ir.Type:

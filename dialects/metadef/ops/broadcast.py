@@ -23,7 +23,7 @@ def infer(x: Shaped, dims: Sequence[DimLike]) -> Shaped:
 
 
 class BroadcastOp(MetadefOp, name="broadcast", traits=[ir.ext.Pure]):
-    """x with its dims of literal 1 repeated, and leading dims added; the result type says the dims."""
+    """x with its dims of literal 1 repeated, and leading dims added, to the dims of the result."""
 
     x: Operand
     result: Result

@@ -31,7 +31,7 @@ def infer(xs: Sequence[Shaped], dim: int) -> Shaped:
 
 
 class ConcatOp(MetadefOp, name="concat", traits=[ir.ext.Pure]):
-    """The operands one after another along `dim`: [.., N, ..] and [.., M, ..] give [.., N + M, ..]."""
+    """The operands one after another along `dim`: [.., N, ..], [.., M, ..] give [.., N + M, ..]."""
 
     xs: Sequence[Operand]
     result: Result

@@ -1,6 +1,7 @@
 """`metadef.dim`: the value of a dim expression as a tensor."""
 
 from metadef import ir
+from metadef.diagnostics import MetadefError
 from metadef.dialect import Result, constraint
 from metadef.dialects.metadef.attributes import text
 from metadef.dialects.metadef.op import MetadefOp, build
@@ -25,8 +26,10 @@ class DimOp(MetadefOp, name="dim", traits=[ir.ext.Pure]):
 
     def infer_results(self) -> list[Shaped]:
         expr = text(self, "expr")
-        C1.check(bool(expr), "''")
-        Dim.of(expr)
+        try:
+            Dim.of(expr)
+        except MetadefError:
+            raise C1.broken(f"'{expr}'") from None
         return [infer()]
 
 

@@ -59,9 +59,9 @@ def infer(x: Shaped, updates: Shaped, indices: Sequence[Shaped], dims: Sequence[
 class IndexPutOp(MetadefOp, name="index_put", traits=[ir.ext.Pure]):
     """x, but `result[.., indices.., ..] = updates`, or `+=` with `accumulate`.
 
-    Index tensor j addresses x's dim `dims[j]`; they broadcast together, and updates broadcast to the
-    indexed shape (`indexed_dims`). A negative index counts from the end; without `accumulate` the
-    last of equal positions stays.
+    Index tensor j addresses x's dim `dims[j]`; they broadcast together, and updates
+    broadcast to the indexed shape (`indexed_dims`). A negative index counts from the end; without
+    `accumulate` the last of equal positions stays.
     """
 
     x: Operand

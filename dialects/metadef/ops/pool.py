@@ -48,7 +48,7 @@ def infer(
 
 
 class PoolOp(MetadefOp, name="pool", traits=[ir.ext.Pure]):
-    """`fn` over windows of the spatial dims; x [N, C, spatial..] (nchw) or [N, spatial.., C] (nhwc).
+    """`fn` over spatial windows of x, [N, C, spatial..] (nchw) or [N, spatial.., C] (nhwc).
 
     max: padding never wins, NaN does; avg: the divisor counts padding with `count_include_pad`.
     `padding` is (low, high) for each spatial dim, and all of it is padding that avg may count:

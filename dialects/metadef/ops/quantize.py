@@ -19,7 +19,7 @@ def infer(x: Shaped, element: ir.Type) -> Shaped:
 
 
 class QuantizeOp(MetadefOp, name="quantize", traits=[ir.ext.Pure]):
-    """`round_half_to_even(x / scale) + zero_point`, clamped; the element type says scale and so on."""
+    """`round_half_to_even(x / scale) + zero_point`, clamped, by what the element type says."""
 
     x: Operand
     result: Result

@@ -58,7 +58,7 @@ def resample(
     scales: Sequence[float] | None = None,
     align_corners: bool = False,
 ) -> ir.Value:
-    """Build x resampled to spatial `sizes`; scales are the ratio of (then static) sizes if not given."""
+    """Build x resampled to spatial `sizes`; `scales` is their ratio, if static, when not given."""
     shape = shape_of(x)
     if scales is None:
         result = shape.with_dims([*shape.dims[:2], *sizes])

@@ -24,7 +24,7 @@ def infer(fn: str, x: Shaped, dim: int) -> Shaped:
 
 
 class ScanOp(MetadefOp, name="scan", traits=[ir.ext.Pure]):
-    """`result[i] = fn(x[0], .., x[i])` along `dim`; from the end, `fn(x[i], .., x[N-1])`, in reverse."""
+    """`result[i] = fn(x[0], .., x[i])` along `dim`, or `fn(x[i], .., x[N-1])` with `reverse`."""
 
     x: Operand
     result: Result

@@ -19,7 +19,7 @@ def infer(x: Shaped, indices: Shaped, dim: int) -> Shaped:
 
 
 class TakeOp(MetadefOp, name="take", traits=[ir.ext.Pure]):
-    """`result[a.., i.., b..] = x[a.., indices[i..], b..]`, indices at `dim`: embedding, index_select.
+    """`result[a.., i.., b..] = x[a.., indices[i..], b..]` at `dim`: embedding, index_select.
 
     x [A.., N, B..], indices [I..] give [A.., I.., B..]; a negative index counts from the end.
     """
