@@ -6,6 +6,7 @@ import os
 import shlex
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ class PassRunner:
             error.add_note(f"while running pass '{step}'")
             raise
         except Exception as error:
-            text = f"{doing}: {error_text(error)}{self._reproduce(step, before)}"
+            text = f"{doing}: {error_text(error)}{_place(error)}{self._reproduce(step, before)}"
             raise PipelineError(text) from error
         finally:
             if self.timing is not None:
@@ -115,3 +116,11 @@ class PassRunner:
         with suppress(ir.MLIRError):
             asm = before.get_asm(enable_debug_info=True)
         path.write_text(f"// configuration: {shlex.join(arguments)}\n{asm}")
+
+
+def _place(error: Exception) -> str:
+    """Return ` (at fuse.py:31)`, where Python raised `error`; MLIR's errors tell their place."""
+    if isinstance(error, ir.MLIRError):
+        return ""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f" (at {Path(frame.filename).name}:{frame.lineno})"

@@ -8,6 +8,7 @@ round-trips. A pipeline mixes passes written in Python with MLIR's own, which ne
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.resources
 import re
@@ -200,15 +201,14 @@ def find_step(name: str, options: str = "") -> Step:
     if name in pass_names():
         return _python_pass(Element(name, options))
     upstream = UpstreamPass(name, options)
-    with ir.Context():
-        try:
-            upstream.manager()
-        except MetadefError as error:
-            wants = re.search(r"restricted to '([\w.]+)' on a PassManager", str(error))
-            if wants is None:
-                raise
-            upstream = UpstreamPass(name, options, (wants[1],))
-            upstream.manager()
+    try:
+        _check(upstream)
+    except MetadefError as error:
+        wants = re.search(r"restricted to '([\w.]+)' on a PassManager", str(error))
+        if wants is None:
+            raise
+        upstream = UpstreamPass(name, options, (wants[1],))
+        _check(upstream)
     return upstream
 
 
@@ -221,8 +221,7 @@ def steps_of(elements: Sequence[Element], anchors: tuple[str, ...] = ()) -> list
             steps += steps_of(element.children, (*anchors, element.name))
         elif element.name not in known:
             upstream = UpstreamPass(element.name, element.options, anchors)
-            with ir.Context():
-                upstream.manager()
+            _check(upstream)
             steps.append(upstream)
         elif anchors:
             raise MetadefError(
@@ -258,6 +257,13 @@ def run_passes(
 def _python_pass(element: Element) -> Pass:
     cls = find_pass(element.name)
     return cls(**parse_options(cls, element.name, element.options))
+
+
+@functools.cache
+def _check(upstream: UpstreamPass) -> None:
+    """Raise if MLIR does not take the pass; the answer is kept, as a context takes 5 ms."""
+    with ir.Context():
+        upstream.manager()
 
 
 def _is_op(context: ir.Context, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from metadef import ir
@@ -12,20 +13,20 @@ from metadef.pipeline import parse_passes
 
 @dataclass(frozen=True)
 class Stage:
-    """A pass of a named pipeline: its text, why it is there, and the dialects of the IR around it.
+    """A pass of a named pipeline: its text, why it is there, and the dialects it takes and leaves.
 
     Regions of `metadef.opaque` hold torch ops by design and are not looked into.
     """
 
-    passes: str
+    text: str
     reason: str
     accepts: frozenset[str]
     leaves: frozenset[str]
 
     @property
     def name(self) -> str:
-        """The name of the (first) pass."""
-        return self.passes.partition("{")[0].partition(",")[0]
+        """The name of the pass."""
+        return self.text.partition("{")[0]
 
 
 _TORCH = frozenset({"builtin", "func", "torch", "torch_c", "metadef"})
@@ -80,7 +81,7 @@ def passes_of(name: str) -> list[Step]:
 
 def pipeline_text(name: str) -> str:
     """Return the pipeline called `name` as a comma-separated list of passes."""
-    return ",".join(stage.passes for stage in find_pipeline(name))
+    return ",".join(stage.text for stage in find_pipeline(name))
 
 
 def check_stage(module: ir.Module, stage: Stage, *, before: bool = False) -> None:
@@ -91,6 +92,18 @@ def check_stage(module: ir.Module, stage: Stage, *, before: bool = False) -> Non
     """
     allowed = stage.accepts if before else stage.leaves
     _check_ops(module.operation, stage, allowed, "before" if before else "after")
+
+
+def stage_checker(name: str) -> Callable[[Step, ir.Operation], None]:
+    """Return an `on_stage` callback that checks what each stage of the pipeline `name` leaves."""
+    stages = iter(find_pipeline(name))
+
+    def check(step: Step, module: ir.Operation) -> None:
+        stage = next(stages)
+        assert stage.name == step.name(), f"stage {stage.name} is not pass {step.name()}"
+        _check_ops(module, stage, stage.leaves, "after")
+
+    return check
 
 
 def _check_ops(op: ir.Operation, stage: Stage, allowed: frozenset[str], when: str) -> None:

@@ -9,87 +9,25 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from metadef import ir
 from metadef.cli.expected_diagnostics import Collector, mismatches, read_expected
 from metadef.cli.explain import explain_text, list_text
+from metadef.cli.opt_options import (
+    SPLIT_MARKER,
+    Request,
+    UsageError,
+    make_parser,
+    take_requests,
+)
 from metadef.diagnostics import MetadefError, PipelineError, error_text, near_names
 from metadef.instrumentation import ALL, Printing, Timing
 from metadef.loading import load_file
 from metadef.pass_runner import PassRunner, Step
-from metadef.pipeline import find_step, near_passes, parse_pipeline
-from metadef.pipelines import passes_of
+from metadef.pipeline import parse_pipeline
+from metadef.pipelines import stage_checker
 
-#: between the parts of a file that `--split-input-file` treats one by one
-SPLIT_MARKER = "// -----"
 _CONFIGURATION = "// configuration:"
-
-
-class UsageError(MetadefError):
-    """The command line asks for something that does not exist; exit code 2."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Return the reader of all options but the passes themselves (`--canonicalize`, ...)."""
-    parser = _Parser(
-        prog="metadef-opt",
-        usage="metadef-opt [FILE] [--PASS[=OPTIONS] ...] [options]",
-        description="Run passes over MLIR text; --list names them, --explain PASS tells about one.",
-        allow_abbrev=False,
-        add_help=False,
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=100),
-    )
-    add = parser.add_argument
-    add("input", metavar="FILE", nargs="?", default="-", help="MLIR text or bytecode; - is stdin")
-    add("-o", dest="output", metavar="FILE", default="-", help="where the result goes; - is stdout")
-    add("--pass-pipeline", metavar="TEXT", help="builtin.module(a,func.func(b),c{max-ops=4})")
-    add("--pipeline", metavar="NAME", help="a named pipeline: front or kernel")
-    add("--load", metavar="FILE.py", action="append", default=[], help="add a user's passes, ops")
-    add("--list", action="store_true", help="list passes and pipelines")
-    add("--explain", metavar="PASS", help="say what a pass or pipeline does, with its options")
-    add("--split-input-file", action="store_true", help=f"treat parts between {SPLIT_MARKER} alone")
-    add("--verify-diagnostics", action="store_true", help="check expected-error {{..}} comments")
-    add("--verify-each", nargs="?", const="true", default="true", choices=["true", "false"],
-        help="verify after each pass (default true)")  # fmt: skip
-    add("--mlir-print-ir-before-all", action="store_true", help="print IR before each pass")
-    add("--mlir-print-ir-after-all", action="store_true", help="print IR after each pass")
-    add("--mlir-print-ir-before", metavar="A,B", default="", help="print IR before these passes")
-    add("--mlir-print-ir-after", metavar="A,B", default="", help="print IR after these passes")
-    add("--mlir-print-ir-tree-dir", metavar="DIR", help="put that IR in numbered files instead")
-    add("--mlir-print-debuginfo", action="store_true", help="print locations")
-    add("--mlir-print-op-generic", action="store_true", help="print ops in generic form")
-    add("--mlir-timing", action="store_true", help="print the wall time of each pass")
-    add("--mlir-generate-reproducer", metavar="FILE", help="leave IR and command of a failed pass")
-    add("--run-reproducer", action="store_true", help="run the command that FILE holds")
-    add("--allow-unregistered-dialect", action="store_true", help="accept ops nobody defined")
-    add("--help", action="store_true", help="show this and exit")
-    return parser
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A `--pass` or `--pipeline` of the command line, in order."""
-
-    name: str
-    options: str = ""
-    is_pipeline: bool = False
-
-    def steps(self, known_options: Sequence[str]) -> Sequence[Step]:
-        if self.is_pipeline:
-            return passes_of(self.name)
-        try:
-            return [find_step(self.name, self.options)]
-        except MetadefError as error:
-            if not str(error).startswith("unknown pass"):
-                raise
-            near = near_passes(self.name, "--", known_options)
-            raise UsageError(f"unknown pass or option '--{self.name}'{near}") from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,14 +38,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader has gone, which is its right
         return 1
     except (MetadefError, OSError) as error:
-        text = "\n".join([str(error), *getattr(error, "__notes__", [])])
-        print(f"metadef-opt: error: {text}", file=sys.stderr)
+        _report(error)
         return 2 if isinstance(error, UsageError) else 1
+
+
+def _report(error: Exception) -> None:
+    text = "\n".join([str(error), *getattr(error, "__notes__", [])])
+    print(f"metadef-opt: error: {text}", file=sys.stderr)
 
 
 def _run(argv: list[str]) -> int:
     parser = make_parser()
-    rest, requests = _take_requests(argv, parser)
+    rest, requests = take_requests(argv, parser)
     args = parser.parse_args(rest)
     try:
         loaded = [load_file(path) for path in args.load]
@@ -120,42 +62,20 @@ def _run(argv: list[str]) -> int:
             return 0
         source = _read(args.input)
         if args.run_reproducer:
-            config, extra = _take_requests(_configuration(source, args.input), parser)
+            config, extra = take_requests(_configuration(source, args.input), parser)
             args, requests = parser.parse_args([*config, *rest]), [*extra, *requests]
         steps = _steps(args, requests, parser)
         _check_names(args, steps)
+        pipeline = _staged(args, requests)
     except PipelineError:
         raise
     except MetadefError as error:
         raise UsageError(str(error)) from error
-    return _Session(args, steps).run(source)
-
-
-def _take_requests(
-    argv: Sequence[str], parser: argparse.ArgumentParser
-) -> tuple[list[str], list[_Request]]:
-    """Split the command line into what `parser` reads and the passes, which keep their order."""
-    known = parser._option_string_actions
-    rest: list[str] = []
-    requests: list[_Request] = []
-    tokens = iter(argv)
-    for token in tokens:
-        if token.startswith("-") and not token.startswith(("--", "-o")) and len(token) > 1:
-            token = "-" + token  # mlir-opt takes -cse for --cse
-        key, equals, value = token.partition("=")
-        if key == "--pipeline":
-            requests.append(_Request(value if equals else next(tokens, ""), is_pipeline=True))
-        elif token == "--verify-each":
-            rest.append("--verify-each=true")
-        elif token.startswith("--") and key not in known:
-            requests.append(_Request(key[2:], value))
-        else:
-            rest.append(token)
-    return rest, requests
+    return _Session(args, steps, pipeline).run(source)
 
 
 def _steps(
-    args: argparse.Namespace, requests: list[_Request], parser: argparse.ArgumentParser
+    args: argparse.Namespace, requests: list[Request], parser: argparse.ArgumentParser
 ) -> list[Step]:
     if args.pass_pipeline is not None:
         if requests:
@@ -173,6 +93,15 @@ def _check_names(args: argparse.Namespace, steps: Sequence[Step]) -> None:
             raise UsageError(
                 f"--mlir-print-ir-{option}: no pass '{name}' runs{near_names(name, running)}"
             )
+
+
+def _staged(args: argparse.Namespace, requests: list[Request]) -> str | None:
+    """Return the pipeline whose stages are checked, if any."""
+    if not args.check_stages:
+        return None
+    if len(requests) != 1 or not requests[0].is_pipeline:
+        raise UsageError("--check-stages goes with --pipeline=NAME alone")
+    return requests[0].name
 
 
 def _names(text: str) -> frozenset[str]:
@@ -201,6 +130,7 @@ class _Session:
 
     args: argparse.Namespace
     steps: Sequence[Step]
+    pipeline: str | None
 
     def run(self, source: bytes) -> int:
         self.timing = Timing() if self.args.mlir_timing else None
@@ -216,10 +146,11 @@ class _Session:
             try:
                 outputs.append(process(context, part, runner))
             except MetadefError as error:
-                text = "\n".join([str(error), *getattr(error, "__notes__", [])])
-                print(f"metadef-opt: error: {text}", file=sys.stderr)
+                _report(error)
                 failed = True
-        self._write(f"{SPLIT_MARKER}\n".join(o for o in outputs if o is not None))
+        kept = [output for output in outputs if output is not None]
+        if kept:
+            self._write(f"{SPLIT_MARKER}\n".join(kept))
         if self.timing is not None:
             print(self.timing.report(), file=sys.stderr)
         return 1 if failed else 0
@@ -240,6 +171,7 @@ class _Session:
             reproducer=None if reproducer is None else Path(reproducer),
             load=tuple(args.load),
             keep_failures=not args.verify_diagnostics,
+            on_stage=None if self.pipeline is None else stage_checker(self.pipeline),
         )
 
     def _process(self, context: ir.Context, part: bytes, runner: PassRunner) -> str:
@@ -276,7 +208,7 @@ class _Session:
             collector.add_exception(error)
         finally:
             handler.detach()
-        expected = read_expected(part.decode())
+        expected = read_expected(part.decode(errors="replace"))
         problems = mismatches(expected, collector.found, self.name)
         if problems:
             raise MetadefError("diagnostics differ from what is expected\n" + "\n".join(problems))
