@@ -122,6 +122,14 @@ def capture(
     return Capture(module, known, outputs[:count], written, weights, symbols)
 
 
+def copy_graph(module: fx.GraphModule) -> tuple[fx.GraphModule, dict[fx.Node, fx.Node]]:
+    """Return a module with a copy of the graph, and each node's twin there."""
+    graph = fx.Graph()
+    twins: dict[fx.Node, fx.Node] = {}
+    graph.output(graph.graph_copy(module.graph, twins))
+    return fx.GraphModule(module, graph), twins
+
+
 def _has_effect(node: fx.Node) -> bool:
     """Say whether a node without users must stay; a functional graph has few of those."""
     return node.op in ("placeholder", "output") or (
@@ -185,9 +193,13 @@ def _drop_redundant_nodes(graph: fx.Graph) -> None:
     for node in list(graph.nodes):
         if node.target in _REDUNDANT and not node.users:
             graph.erase_node(node)
-        elif node.target in _IDENTITIES:
+        elif node.target in _IDENTITIES or _is_dropped_dropout(node):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+
+
+def _is_dropped_dropout(node: fx.Node) -> bool:
+    return node.target is torch.ops.aten.dropout.default and node.args[2] is False
 
 
 def _lift_attributes(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch import fx
 from torch._decomp import get_decompositions, global_decomposition_table
 
 aten = torch.ops.aten
@@ -78,6 +80,42 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
 def _may_alias(op: Any) -> bool:
     """Say whether a composite op may return its operand: it depends on strides, so torch decides."""
     return op._can_decompose() and any(r.alias_info is not None for r in op._schema.returns)
+
+
+def is_settled(graph: fx.Graph, table: Mapping[Any, Any]) -> bool:
+    """Say whether decomposing would change nothing that matters: it costs as much as exporting.
+
+    True for a graph without effects whose ops are modelled, or are not in the table anyway.
+    """
+    from metadef.passes.convert_torch_to_metadef import is_modelled
+
+    for node in graph.nodes:
+        op = node.target
+        if node.op != "call_function" or node.target is operator.getitem:
+            if node.op == "get_attr":
+                return False
+            continue
+        if not isinstance(op, torch._ops.OpOverload):
+            if isinstance(node.meta.get("val"), torch.SymInt):
+                continue
+            return False
+        if op._schema.is_mutable or _is_stateful(node):
+            return False
+        if op in table and not is_modelled(torch_op_name(op)):
+            return False
+    return True
+
+
+def _is_stateful(node: fx.Node) -> bool:
+    """Say whether an op whose schema does not tell so may draw random numbers or change buffers."""
+    op: Any = node.target
+    if op is aten.dropout.default:
+        return node.args[2] is not False
+    if op is aten.batch_norm.default:
+        return node.args[5] is not False
+    if op is aten.scaled_dot_product_attention.default:
+        return False
+    return op is aten.instance_norm.default or torch.Tag.nondeterministic_seeded in op.tags
 
 
 @functools.cache

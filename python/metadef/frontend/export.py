@@ -20,8 +20,8 @@ from torch.utils import _pytree as pytree
 
 from metadef.diagnostics import MetadefError
 
-from .capture import Capture, Source, capture
-from .decompositions import decomposition_table
+from .capture import Capture, Source, capture, copy_graph
+from .decompositions import decomposition_table, is_settled
 from .symbols import Symbols, shape_env_of
 from .weights import WeightStore
 
@@ -53,14 +53,16 @@ def export(
     """
     program, parameters, names = _program(model, args, kwargs, dynamic_shapes)
     table = decomposition_table()
+    if is_settled(program.graph_module.graph, table):
+        return _exported(program, copy_graph(program.graph_module)[0], parameters, names)
     with torch.no_grad(), warnings.catch_warnings():
         # torch copies its own treespecs with `isinstance` checks that it deprecated
         warnings.filterwarnings("ignore", r"`isinstance\(treespec", FutureWarning)
         try:
             program = program.run_decompositions(table)
         except Exception as error:
-            raise MetadefError(f"cannot decompose the exported model: {error}") from error
-    return _exported(program, parameters, names)
+            raise MetadefError(f"cannot decompose the exported model: {_words(error)}") from error
+    return _exported(program, program.graph_module, parameters, names)
 
 
 def _program(
@@ -85,13 +87,15 @@ def _program(
         args = tuple(args) if isinstance(args, list) else (args,)
     kwargs = dict(kwargs or {})
     try:
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings():
+            # recurrent layers set their own list of weights; torch fears for tensors made there
+            warnings.filterwarnings("ignore", "The tensor attributes? .* assigned during export")
             program = torch.export.export(
                 model, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False
             )
     except Exception as error:
         raise MetadefError(_refusal(model, error)) from error
-    signature = inspect.signature(_forward(model))
+    signature = inspect.signature(model.forward)
     names = _symbol_names(program, model, args, kwargs, dynamic_shapes)
     return program, signature, names
 
@@ -101,18 +105,13 @@ class _Function(torch.nn.Module):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-
-def _forward(model: torch.nn.Module) -> Callable[..., Any]:
-    return model.function if isinstance(model, _Function) else model.forward
+        self.forward = function
+        self.name = getattr(function, "__name__", type(function).__name__)
 
 
 def _refusal(model: torch.nn.Module, error: Exception) -> str:
-    name, words = type(model).__name__, _words(error)
+    name = model.name if isinstance(model, _Function) else type(model).__name__
+    words = _words(error)
     if "constraint" in words.lower():
         hint = "change dynamic_shapes so that every dim in its range takes the same path"
     elif "data-dependent" in words.lower():
@@ -172,6 +171,7 @@ def _symbol_names(
 
 def _exported(
     program: torch.export.ExportedProgram,
+    module: fx.GraphModule,
     parameters: inspect.Signature | None,
     names: dict[str, str],
 ) -> Exported:
@@ -182,23 +182,21 @@ def _exported(
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
     }
     weights = WeightStore()
-    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    nodes = [n for n in module.graph.nodes if n.op == "placeholder"]
     sources: dict[fx.Node, Source | None] = {}
     by_name: dict[str, Source] = {}
     examples: list[Any] = []
-    for spec in signature.input_specs:
+    for spec, node in zip(signature.input_specs, nodes, strict=True):
         if spec.kind == InputKind.USER_INPUT:
             source = Source("argument", index=len(examples))
             if isinstance(spec.arg, ConstantArgument):
                 examples.append(spec.arg.value)
-                sources[nodes[spec.arg.name]] = None
+                sources[node] = None
                 continue
-            node = nodes[spec.arg.name]
             examples.append(node.meta["val"])
             by_name[spec.arg.name] = source
         elif spec.kind in _STATE_KINDS:
             assert spec.target is not None
-            node = nodes[spec.arg.name]
             kind = "state" if spec.target in written else "weight"
             name = weights.add(spec.target, _tensor(program, spec.target))
             source = Source(kind, name=name)
@@ -208,25 +206,25 @@ def _exported(
                 f"input '{spec.arg.name}' is a {spec.kind.name.lower()}, which metadef does not take"
             )
         sources[node] = source
-    results, mutations = _results(program, signature.output_specs, by_name)
-    values = (n.meta.get("val") for n in nodes.values())
+    results, mutations = _results(module.graph, signature.output_specs, by_name)
+    values = (n.meta.get("val") for n in nodes)
     symbols = Symbols(shape_env_of(values), names)
-    graph = capture(program.graph_module, sources, results, mutations, weights, symbols)
+    graph = capture(module, sources, results, mutations, weights, symbols)
     call = program.call_spec
     assert call.in_spec is not None and call.out_spec is not None
     return Exported(graph, call.in_spec, call.out_spec, parameters, tuple(examples))
 
 
 def _results(
-    program: torch.export.ExportedProgram,
+    graph: fx.Graph,
     specs: list[OutputSpec],
     by_name: dict[str, Source],
 ) -> tuple[list[Any], list[tuple[fx.Node, Source]]]:
     """Return what the model returns, and the nodes written back to inputs."""
-    output = next(n for n in program.graph.nodes if n.op == "output")
+    output: Any = graph.output_node().args[0]
     results: list[Any] = []
     mutations: list[tuple[fx.Node, Source]] = []
-    for spec, node in zip(specs, output.args[0], strict=True):
+    for spec, node in zip(specs, output, strict=True):
         if spec.kind == OutputKind.USER_OUTPUT:
             constant = isinstance(spec.arg, ConstantArgument)
             results.append(spec.arg.value if constant else node)

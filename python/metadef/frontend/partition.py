@@ -15,7 +15,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from metadef.diagnostics import UnsupportedOpError
 
-from .capture import Capture, Source, capture
+from .capture import Capture, Source, capture, copy_graph
 from .support import Verdict
 
 
@@ -101,10 +101,7 @@ def partition(
 
 def _copy(whole: Capture) -> tuple[Capture, dict[fx.Node, fx.Node]]:
     """Return a copy with a graph of its own, and each node's twin there."""
-    graph = fx.Graph()
-    twins: dict[fx.Node, fx.Node] = {}
-    graph.output(graph.graph_copy(whole.module.graph, twins))
-    module = fx.GraphModule(whole.module, graph)
+    module, twins = copy_graph(whole.module)
     sources = {twins[node]: source for node, source in whole.source_of.items()}
     return dataclasses.replace(whole, module=module, source_of=sources), twins
 
