@@ -8,7 +8,7 @@ from metadef import ir
 from metadef.dialect import Result, constraint
 from metadef.dialects.metadef.literals import dense_elements
 from metadef.dialects.metadef.op import MetadefOp
-from metadef.dialects.metadef.shapes import Shaped, shape_of, shape_of_type
+from metadef.dialects.metadef.shapes import Shaped, shape_of_type
 
 C1 = constraint("constant-C1", "value is a dense elements attribute")
 C2 = constraint("constant-C2", "the literal is at most 4096 bytes or a splat")
@@ -38,7 +38,7 @@ class ConstantOp(MetadefOp, name="constant", traits=[ir.ext.Pure]):
     def infer_results(self) -> list[Shaped]:
         if "value" not in self.attributes:
             raise C1.broken("none")
-        return [infer(self.attributes["value"]).with_dims(shape_of(self.results[0]).dims)]
+        return [infer(self.attributes["value"])]
 
 
 def constant(
