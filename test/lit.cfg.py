@@ -20,4 +20,3 @@ config.test_exec_root = str(root / "build" / "test")
 config.environment["PATH"] = os.pathsep.join(
     [str(root / "tools"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 )
-config.environment["PYTHONDONTWRITEBYTECODE"] = "1"

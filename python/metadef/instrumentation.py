@@ -18,8 +18,8 @@ ALL = frozenset({"*"})
 class Printing:
     """Which IR is printed, how and where; `before` and `after` hold pass names, or are `ALL`.
 
-    With `ir_dir` the IR after each pass is written to numbered files there, and what `before` and
-    `after` select goes there too, not to `stream`.
+    With `ir_dir` the IR goes to numbered files there, not to `stream` (standard error if None);
+    if neither `before` nor `after` selects a pass, the IR after every pass goes there.
     """
 
     before: frozenset[str] = frozenset()
