@@ -16,7 +16,7 @@ from metadef import ir
 from metadef.codegen.compile import compile_kernels
 from metadef.codegen.kernel import CompiledKernel
 from metadef.device.spec import DeviceSpec
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import MetadefError, near_names
 from metadef.instrumentation import ALL, Printing
 from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of
@@ -104,8 +104,9 @@ def compile_graph(capture: Capture, options: Options, timeline: Timeline) -> Com
             raise
         with timeline.stage("check each op"):
             exact = support.verdicts(capture.module.graph, to_object_code=True)
-        if not any(v.kind == "eager" and verdicts[n].kind != "eager" for n, v in exact.items()):
-            raise
+        failing = [n for n, v in exact.items() if v.kind == "eager" != verdicts[n].kind]
+        if not failing or not any(v.kind in ("native", "linalg") for v in exact.values()):
+            raise  # the ops alone compile, or none does: it is not an op that is at fault
         del error
         return _compile(capture, exact, options, timeline)
 
@@ -164,18 +165,27 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
 
 def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> None:
     steps = passes_of("front")
+    names = stage_names(steps)
     last = time.perf_counter()
     done = 0
 
     def note(step: Step, root: ir.Operation) -> None:
         nonlocal last, done
-        now = time.perf_counter()
+        timeline.add(names[done], time.perf_counter() - last, count_nodes(module))
         done += 1
-        timeline.add(step.name(), now - last, count_nodes(module))
         timeline.tell(step.name(), done, len(steps))
         last = time.perf_counter()
 
     PassRunner(printing=options.printing, on_stage=note).run(module, steps)
+
+
+def stage_names(steps: Sequence[Step]) -> list[str]:
+    """Return a name for each step; that of a pass which runs again ends in its number."""
+    names: list[str] = []
+    for step in steps:
+        again = sum(name.split("#")[0] == step.name() for name in names)
+        names.append(f"{step.name()}#{again + 1}" if again else step.name())
+    return names
 
 
 def _why_not(module: ir.Module, options: Options) -> str | None:
@@ -209,11 +219,11 @@ def intermediate(part: Part, stage: str, options: Options) -> str:
     with context, ir.Location.unknown():
         module = ir.Module.parse(part.source)
     steps: Sequence[Step] = passes_of("front")
-    names = [step.name() for step in steps]
+    names = stage_names(steps)
     if stage not in names:
-        raise MetadefError(f"no stage '{stage}'; the stages are import, {', '.join(names)}")
-    last = len(names) - 1 - names[::-1].index(stage)
-    PassRunner(verify=False).run(module, steps[: last + 1])
+        near = near_names(stage, names) or f"; the stages are import, {', '.join(names)}"
+        raise MetadefError(f"no stage '{stage}'{near}")
+    PassRunner(verify=False).run(module, steps[: names.index(stage) + 1])
     return str(module)
 
 

@@ -41,7 +41,7 @@ def report_fallbacks(verdicts: Iterable[Verdict], fallback: str) -> None:
         )
     listed = "; ".join(f"'{v.op}'{_from(v)}: {v.reason}" for v in distinct[:5])
     more = f"; and {len(distinct) - 5} more, see .report()" if len(distinct) > 5 else ""
-    warnings.warn(f"torch runs {len(eager)} op(s) in eager mode: {listed}{more}", MetadefWarning, 5)
+    warnings.warn(f"torch runs {len(eager)} op(s) in eager mode: {listed}{more}", MetadefWarning, 6)
 
 
 def _from(verdict: Verdict) -> str:
