@@ -27,6 +27,10 @@ class PipelineError(MetadefError):
     """A pass failed; says which, and how to reproduce it."""
 
 
+class DeviceError(MetadefError):
+    """A device descriptor is malformed, or a module does not say its device."""
+
+
 class CacheError(MetadefError):
     """The compile cache cannot be read or written."""
 

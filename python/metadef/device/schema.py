@@ -1,0 +1,87 @@
+"""Check a device descriptor's data against spec.schema.json and the rules that span fields."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from metadef.diagnostics import DeviceError, near_names
+
+if TYPE_CHECKING:
+    import jsonschema
+
+SCHEMA = "spec.schema.json"
+
+
+def validate(data: Any, source: str) -> None:
+    """Check plain data (what JSON gives) that describes a device; `source` says where it is from.
+
+    Raises:
+        DeviceError: names the field, the rule and the value.
+    """
+    # The deepest error says most: its place is the field itself and not a field around it.
+    errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
+    if errors:
+        raise DeviceError(f"{source}: {_message(errors[0])}")
+    for field, rule, value in _broken_rules(data):
+        raise DeviceError(f"{source}: field '{field}': expected {rule}, got {value}")
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    import jsonschema
+
+    text = importlib.resources.files("metadef.device").joinpath(SCHEMA).read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
+
+
+def _message(error: jsonschema.ValidationError) -> str:
+    """Say what is wrong: which field, what was expected, what came."""
+    field = _field(error.absolute_path)
+    inside = f"field '{field}': " if field else ""
+    known = error.schema.get("properties", {})
+    if error.validator == "additionalProperties" and known:
+        unknown = next(name for name in error.instance if name not in known)
+        hint = near_names(unknown, known) or f"; the fields are {', '.join(known)}"
+        return f"{inside}unknown field '{unknown}'{hint}"
+    if error.validator == "required":
+        missing = next(name for name in error.validator_value if name not in error.instance)
+        rule = known.get(missing, {}).get("description", "a value")
+        return f"{inside}missing field '{missing}': expected {rule}"
+    rule = error.schema.get("description", error.message)
+    return f"{inside}expected {rule}, got {_shown(error.instance)}"
+
+
+def _field(path: Any) -> str:
+    """Return a path as Python writes it: `caches[1].bytes`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _broken_rules(data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield field, rule and value of what a schema cannot say."""
+    if data["threads"] < data["cores"]:
+        yield "threads", f"at least one thread a core ({data['cores']})", str(data["threads"])
+    caches = data["caches"]
+    for i, (near, far) in enumerate(zip(caches, caches[1:], strict=False), start=1):
+        if far["level"] <= near["level"]:
+            yield f"caches[{i}].level", f"more than {near['level']}", str(far["level"])
+        if far["bytes"] < near["bytes"]:
+            rule = f"at least the {near['bytes']} bytes of level {near['level']}"
+            yield f"caches[{i}].bytes", rule, str(far["bytes"])
+    levels = {f"l{c['level']}" for c in caches} | {"memory"}
+    for kind in ("theoretical", "measured"):
+        for level in data.get(kind, {}).get("bandwidth", {}):
+            if level not in levels:
+                rule = f"a level that the device has ({', '.join(sorted(levels))})"
+                yield f"{kind}.bandwidth", rule, f"'{level}'"
