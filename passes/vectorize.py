@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from metadef import ir
+from metadef.device import spec as device
 from metadef.passes.loop_nests.access import FlatBuffer, flatten
 from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
 from metadef.passes.loop_nests.nest import NestEmitter, Threads
@@ -52,7 +53,16 @@ class Vectorize(Pass):
 
 def target_of(module: ir.Operation) -> Target:
     """Return the traits of the module's `device.spec` that vectorising asks for."""
-    return Target()
+    if device.ATTRIBUTE not in module.attributes:
+        return Target()
+    spec = device.of(module)
+    l1, l2 = spec.cache(1), spec.cache(2)
+    return Target(
+        vector_bits=spec.vector_bits,
+        vector_registers=spec.vector_registers,
+        l1_bytes=l1.bytes if l1 else Target.l1_bytes,
+        l2_bytes=l2.bytes if l2 else Target.l2_bytes,
+    )
 
 
 def vectorize_function(func: ir.OpView, target: Target) -> None:
