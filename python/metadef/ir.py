@@ -1,9 +1,9 @@
-"""The only module that imports MLIR's Python bindings; everything else says `from metadef import ir`.
+"""The only module that imports MLIR's bindings; everything else says `from metadef import ir`.
 
-`ir.X` is MLIR's own core API (`ir.Context`, `ir.Operation`, ...), `ir.arith`, `ir.linalg`, ... are the
-upstream dialects, and `ir.make_context()` is the one way to get a context: multithreading is off
-(a threaded context deadlocks on the interpreter lock once a Python pass or verifier is loaded) and
-the project's own dialects are loaded.
+`ir.X` is MLIR's own core API (`ir.Context`, `ir.Operation`, ...), `ir.arith`, `ir.linalg`, ... are
+the upstream dialects, and `ir.make_context()` is the one way to get a context: multithreading is
+off (a threaded context deadlocks on the interpreter lock once a Python pass or verifier is loaded)
+and the project's own dialects are loaded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,43 @@ from torch_mlir.dialects import (
 )
 from torch_mlir.dialects import torch as torch_dialect  # makes torch-mlir's own passes known
 from torch_mlir.ir import *  # noqa: F403
-from torch_mlir.ir import Block, Context, Location, Module, Operation, OpView
+from torch_mlir.ir import (  # by name, so that the type checker takes them for types
+    AffineExpr,
+    AffineMap,
+    AffineMapAttr,
+    ArrayAttr,
+    Attribute,
+    Block,
+    BlockArgument,
+    BoolAttr,
+    Context,
+    DenseElementsAttr,
+    DenseI64ArrayAttr,
+    Diagnostic,
+    DictAttr,
+    FlatSymbolRefAttr,
+    FloatAttr,
+    FunctionType,
+    InsertionPoint,
+    IntegerAttr,
+    IntegerType,
+    Location,
+    MemRefType,
+    MLIRError,
+    Module,
+    Operation,
+    OpOperand,
+    OpView,
+    RankedTensorType,
+    Region,
+    ShapedType,
+    StringAttr,
+    Type,
+    TypeAttr,
+    UnitAttr,
+    Value,
+    VectorType,
+)
 
 if TYPE_CHECKING:
 
@@ -58,7 +94,7 @@ def make_context() -> Context:
 
 
 def walk(op: Operation | OpView | Module, visit: Callable[[Operation], None]) -> None:
-    """Call `visit` on every operation nested in `op`, inner ones first; `visit` may erase its op."""
+    """Call `visit` on every operation in `op`, inner ones first; `visit` may erase its op."""
     root = op.operation
     for region in root.regions:
         for block in region:
