@@ -3,11 +3,11 @@
 from metadef import ir
 
 
-class DeviceDialect(ir.ext.Dialect, name="device"):
+class DeviceDialect(ir.ext.Dialect, name="device"):  # type: ignore[call-arg]
     """Traits of a device."""
 
 
-class SpecAttr(DeviceDialect.Attribute, name="spec"):  # type: ignore[misc, name-defined]
+class SpecAttr(DeviceDialect.Attribute, name="spec"):  # type: ignore[call-arg, name-defined]
     """`#device.spec<{...}>`: the traits of one device as a dictionary (device/spec.py reads it)."""
 
     traits: ir.DictAttr

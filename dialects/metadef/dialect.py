@@ -6,11 +6,11 @@ import importlib.resources
 from metadef import ir
 
 
-class MetadefDialect(ir.ext.Dialect, name="metadef"):
+class MetadefDialect(ir.ext.Dialect, name="metadef"):  # type: ignore[call-arg]
     """Tensor operators with symbolic dims."""
 
 
-class DimsAttr(MetadefDialect.Attribute, name="dims"):  # type: ignore[misc, name-defined]
+class DimsAttr(MetadefDialect.Attribute, name="dims"):  # type: ignore[call-arg, name-defined]
     """`#metadef.dims<["B", "S + 1", 768]>`: each dim of a tensor, an expression or an integer."""
 
     dims: ir.ArrayAttr

@@ -5,6 +5,7 @@ from typing import Any
 
 from metadef import ir
 from metadef.diagnostics import MetadefError
+from metadef.dialect import Constraint
 
 from .attributes import attribute_of
 from .dialect import MetadefDialect
@@ -14,8 +15,11 @@ from .types import is_well_encoded
 #: OpView's own members that a field would hide; such a field is read by `attributes.text` and such
 _KEPT = ("name", "operands", "results", "attributes", "regions", "location", "context", "parent")
 
+#: typed out here: an annotation in the class would make it a field of the op
+_NO_CONSTRAINTS: tuple[Constraint, ...] = ()
 
-class MetadefOp(MetadefDialect.Operation):  # type: ignore[misc, name-defined]
+
+class MetadefOp(MetadefDialect.Operation):  # type: ignore[name-defined]
     """Subclasses declare fields and `constraints`, and define `infer_results`.
 
     IRDL, which MLIR's Python-defined dialects are built on, gives all members of a variadic group
@@ -24,7 +28,7 @@ class MetadefOp(MetadefDialect.Operation):  # type: ignore[misc, name-defined]
     (likewise `result_groups`); `build` and `segments` write it. Accessors go by position.
     """
 
-    constraints = ()
+    constraints = _NO_CONSTRAINTS
     operand_groups = 1
     result_groups = 1
 
@@ -169,22 +173,21 @@ def _access_by_position(cls: type, fields: list[Any], group: str) -> None:
     at = loose[0]
     after = len(fields) - at - 1
     for i, field in enumerate(fields):
-        if i < at:
-            setattr(cls, field.name, property(lambda self, i=i: getattr(self, group)[i]))
-        elif i > at:
-            back = i - len(fields)
-            setattr(cls, field.name, property(lambda self, i=back: getattr(self, group)[i]))
-        elif field.variadicity == ir.ext.Variadicity.optional:
-            setattr(cls, field.name, property(lambda self: _optional(self, group, at, after)))
+        optional = field.variadicity == ir.ext.Variadicity.optional
+        if i == at:
+            setattr(cls, field.name, _loose_property(group, at, after, optional))
         else:
-            setattr(cls, field.name, property(lambda self: _variadic(self, group, at, after)))
+            setattr(cls, field.name, _single_property(group, i if i < at else i - len(fields)))
 
 
-def _variadic(op: Any, group: str, at: int, after: int) -> list[Any]:
-    values = list(getattr(op, group))
-    return values[at : len(values) - after]
+def _single_property(group: str, i: int) -> property:
+    return property(lambda op: getattr(op, group)[i])
 
 
-def _optional(op: Any, group: str, at: int, after: int) -> Any:
-    values = _variadic(op, group, at, after)
-    return values[0] if values else None
+def _loose_property(group: str, at: int, after: int, optional: bool) -> property:
+    def values(op: Any) -> Any:
+        members = list(getattr(op, group))
+        found = members[at : len(members) - after]
+        return found if not optional else found[0] if found else None
+
+    return property(values)

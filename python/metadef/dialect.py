@@ -19,13 +19,13 @@ each runs the same function.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from metadef import ir
 from metadef.diagnostics import ShapeInferenceError
 
-Operand = ir.ext.Operand[Any]
-Result = ir.ext.Result[Any]
+Operand: TypeAlias = ir.ext.Operand[Any]
+Result: TypeAlias = ir.ext.Result[Any]
 
 
 @dataclass(frozen=True)

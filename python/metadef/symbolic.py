@@ -8,7 +8,7 @@ is a symbol (`B`) or a call that does not distribute (`floordiv(S, 2)`, `mod`, `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Union
@@ -19,7 +19,7 @@ DimLike = Union["Dim", int, str]
 Atom = Union[str, tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
 
-_CALLS = {
+_CALLS: dict[str, Callable[[int, int], int]] = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
     "max": max,
@@ -157,7 +157,11 @@ class Dim:
             factors = [_atom_text(a) for a in monomial]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
-            sign = ("-" if coefficient < 0 else "") if not text else (" - " if coefficient < 0 else " + ")
+            sign = (
+                ("-" if coefficient < 0 else "")
+                if not text
+                else (" - " if coefficient < 0 else " + ")
+            )
             text += sign + "*".join(factors)
         return text
 

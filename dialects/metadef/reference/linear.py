@@ -25,7 +25,7 @@ def window_view(x: Array, kernel: Sequence[int], strides: Any, dilations: Any) -
     """Return the windows of x [N, C, spatial..] as [N, C, windows.., kernel..], without a copy."""
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
     axes = tuple(range(2, x.ndim))
-    views = np.lib.stride_tricks.sliding_window_view(x, spans, axes)  # type: ignore[call-overload]
+    views = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
     steps = [slice(None, None, s) for s in strides] + [slice(None, None, d) for d in dilations]
     result: Array = views[(slice(None), slice(None), *steps)]
     return result
@@ -76,9 +76,8 @@ def _conv_transpose(op: Any, operands: list[Array], symbols: Symbols) -> Array:
     for g, (xs, ws) in enumerate(zip(np.split(x, groups, 1), np.split(w, groups, 0), strict=True)):
         channels = slice(g * per_group, (g + 1) * per_group)
         for tap in itertools.product(*map(range, kernel)):
-            part = np.moveaxis(
-                np.tensordot(xs, ws[(slice(None), slice(None), *tap)], (1, 0)), -1, 1
-            )
+            at: Any = (slice(None), slice(None), *tap)
+            part = np.moveaxis(np.tensordot(xs, ws[at], (1, 0)), -1, 1)
             places = tuple(
                 slice(t * d, t * d + (n - 1) * s + 1, s)
                 for t, d, n, s in zip(tap, dilations, sizes, strides, strict=True)

@@ -68,8 +68,8 @@ def _take(op: Any, operands: list[Array], symbols: Symbols) -> Array:
 
 def _positions(indices: Array, dim: int) -> tuple[Array, ...]:
     """Return an index array a dim: every element's own place, but `indices` at `dim`."""
-    grid = np.indices(indices.shape, sparse=True)
-    return tuple(indices if i == dim else np.asarray(g) for i, g in enumerate(grid))
+    grid: tuple[Array, ...] = np.indices(indices.shape, sparse=True)
+    return tuple(indices if i == dim else g for i, g in enumerate(grid))
 
 
 def _gather(op: Any, operands: list[Array], symbols: Symbols) -> Array:
