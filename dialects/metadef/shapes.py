@@ -106,6 +106,8 @@ def merge_dims(a: Dim, b: Dim) -> Dim:
 
 def disagreement(declared: Shaped, inferred: Shaped) -> str | None:
     """Return how a declared result contradicts the inferred one, or None when it may be right."""
+    if declared == inferred:
+        return None
     if declared.element != inferred.element:
         return f"element type {declared.element} where {inferred.element} follows"
     if declared.rank != inferred.rank:

@@ -30,7 +30,7 @@ Result: TypeAlias = ir.ext.Result[Any]
 
 @dataclass(frozen=True)
 class Constraint:
-    """One labelled rule of an op, shared by shape function, verifier, docs and the negative test."""
+    """One labelled rule of an op, shared by shape function, verifier, docs and negative test."""
 
     label: str
     rule: str

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Union
+from typing import TypeAlias
 
 from metadef.diagnostics import MetadefError
 
-DimLike = Union["Dim", int, str]
-Atom = Union[str, tuple[str, "Dim", "Dim"]]
+DimLike: TypeAlias = "Dim | int | str"
+Atom: TypeAlias = "str | tuple[str, Dim, Dim]"
 Monomial = tuple[Atom, ...]
 
 _CALLS: dict[str, Callable[[int, int], int]] = {
@@ -173,6 +173,8 @@ def same(a: DimLike, b: DimLike) -> bool | None:
 
     A constant non-zero difference is False; symbols that may take equal values give None.
     """
+    if a == b:
+        return True
     difference = Dim.of(a) - Dim.of(b)
     if difference.is_static:
         return difference.value == 0
