@@ -20,7 +20,8 @@ class Bufferize(Pass):
     """Put a kernel's tensors into memory.
 
     Before:
-        func.func @k(%x: tensor<4xf32>, %out: tensor<4xf32> {bufferization.writable = true})
+        func.func @k(%x: tensor<4xf32> {bufferization.writable = false},
+                     %out: tensor<4xf32> {bufferization.writable = true})
             -> tensor<4xf32> {
           %0 = linalg.generic ... ins(%x) outs(%out) -> tensor<4xf32>
           return %0 : tensor<4xf32>
@@ -70,7 +71,11 @@ def _kernels(module: ir.Operation) -> list[ir.OpView]:
 def _outputs(function: ir.OpView) -> list[int]:
     """Return the numbers of the arguments that are outputs (bufferization drops their mark)."""
     attributes = _argument_attributes(function)
-    return [i for i, entries in enumerate(attributes) if _WRITABLE in entries]
+    return [
+        i
+        for i, entries in enumerate(attributes)
+        if _WRITABLE in entries and ir.BoolAttr(entries[_WRITABLE]).value
+    ]
 
 
 def _argument_attributes(function: ir.OpView) -> list[ir.DictAttr]:

@@ -63,7 +63,7 @@ class LowerToLinalg(Pass):
           return %0 : tensor<?x4xf32, #metadef.dims<["B", 4]>>
         }
     After:
-        func.func @k(%x: tensor<?x4xf32> {metadef.dims = ["B", 4]},
+        func.func @k(%x: tensor<?x4xf32> {bufferization.writable = false, metadef.dims = ["B", 4]},
                      %out: tensor<?x4xf32> {bufferization.writable = true, metadef.dims = ["B", 4]},
                      %B: index {metadef.symbol = "B"}) -> tensor<?x4xf32> {
           %0 = linalg.generic ... ins(%x) outs(%out) { math.exp } -> tensor<?x4xf32>
@@ -122,8 +122,9 @@ def _new_function(
         if attribute not in ("sym_name", "function_type", "arg_attrs", "res_attrs"):
             function.attributes[attribute] = old.attributes[attribute]
     attributes = [_dims_attribute(t.type) for t in tensors]
-    for output in attributes[len(block.arguments) :]:
-        output["bufferization.writable"] = ir.BoolAttr.get(True)
+    for i, entries in enumerate(attributes):
+        # Bufferization writes into whatever does not say false.
+        entries["bufferization.writable"] = ir.BoolAttr.get(i >= len(block.arguments))
     attributes += [{"metadef.symbol": ir.StringAttr.get(n)} for n in names]
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
     values = list(function.add_entry_block().arguments)

@@ -69,7 +69,7 @@ class Axis:
         return Constant(ir.IndexType.get(), value)
 
     def _step(self, scale: float) -> Expr:
-        """Return in / out where that is the scale, else 1 / scale, as precise as the coordinates."""
+        """Return in / out where that is the scale, else 1 / scale, in the coordinates' type."""
         if self.extent.is_static and self.out.is_static:
             exact = self.out.value / self.extent.value
             if self.out.value and abs(exact - scale) <= 1e-12 * scale:
