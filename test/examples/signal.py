@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metadef import ir
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import MetadefError, location_text
 from metadef.dialect import Operand, Result
 from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
@@ -68,7 +68,7 @@ class LowerGain(Pass):
             if abs(decibels) > self.max_decibels:
                 raise MetadefError(
                     f"'signal.gain' op: expected at most {self.max_decibels} dB, got {decibels}; "
-                    f"from {op.location}"
+                    f"from {location_text(op.location)}"
                 )
             type_ = op.operation.results[0].type
             factor = ir.arith.constant(type_, 10.0 ** (decibels / 20.0))
