@@ -131,7 +131,7 @@ def remap_access(x: Access, to: dict[int, int], n_dims: int) -> Access:
     renaming = ir.AffineMap.get(
         n_dims, 0, [ir.AffineDimExpr.get(to.get(d, 0)) for d in range(len(x.strides))]
     )
-    nonlinear = tuple((e.compose(renaming), s) for e, s in x.nonlinear)
+    nonlinear = tuple((e.compose(renaming).maybe_downcast(), s) for e, s in x.nonlinear)
     return replace(x, strides=tuple(strides), nonlinear=nonlinear)
 
 

@@ -1,0 +1,237 @@
+"""Numbers of vectorised kernels against numpy in double precision: shapes with tails, threads, symbols."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from metadef import ir
+from metadef.codegen.llvm import host_target, llvm_ir, object_code
+from metadef.passes.expand_math import ExpandMath
+from metadef.passes.lower_to_llvm import LowerToLlvm
+from metadef.passes.vectorize import Vectorize
+from metadef.runtime.jit import Library, _openmp
+
+# Sums of up to a few hundred float32 terms of size one: 64 roundings of half an ulp.
+TOLERANCE = 64 * 2**-24
+
+ZERO = "%zero = arith.constant 0.0 : f32\n"
+LOWEST = "%lowest = arith.constant 0xFF800000 : f32\n"
+
+
+def memref(*shape: int | str) -> str:
+    return "memref<" + "".join(f"{n}x" for n in shape) + "f32>"
+
+
+def fill(value: str, buffer: str, type_: str) -> str:
+    return f"linalg.fill ins({value} : f32) outs({buffer} : {type_})\n"
+
+
+def generic(
+    maps: Sequence[str],
+    iterators: str,
+    inputs: Sequence[tuple[str, str]],
+    outputs: Sequence[tuple[str, str]],
+    body: str,
+    results: Sequence[str],
+) -> str:
+    """Return a linalg.generic whose body sees inputs as %i0.. and running outputs as %o0.."""
+    dims = ",".join(f"d{i}" for i in range(len(iterators)))
+    affine = ",".join(f"affine_map<({dims}) -> ({m})>" for m in maps)
+    kinds = ",".join('"parallel"' if k == "p" else '"reduction"' for k in iterators)
+
+    def operands(word: str, pairs: Sequence[tuple[str, str]]) -> str:
+        names, types = ",".join(n for n, _ in pairs), ",".join(t for _, t in pairs)
+        return f"{word}({names} : {types})" if pairs else ""
+
+    args = [f"%i{k}: f32" for k in range(len(inputs))] + [f"%o{k}: f32" for k in range(len(outputs))]
+    return (
+        f"linalg.generic {{indexing_maps = [{affine}], iterator_types = [{kinds}]}} "
+        f"{operands('ins', inputs)} {operands('outs', outputs)} {{\n^bb0({', '.join(args)}):\n"
+        f"{body}\nlinalg.yield {', '.join(results)} : {', '.join(['f32'] * len(results))}\n}}\n"
+    )
+
+
+def function(arguments: Sequence[tuple[str, str]], body: str, symbols: Sequence[str] = ()) -> str:
+    args = [f"{name}: {type_}" for name, type_ in arguments]
+    args += [f'%{s}: index {{metadef.symbol = "{s}"}}' for s in symbols]
+    return f"func.func @k({', '.join(args)}) {{\n{ZERO}{LOWEST}{body}return\n}}"
+
+
+def run(
+    text: str,
+    arrays: Sequence[np.ndarray],
+    *,
+    symbols: Sequence[int] = (),
+    threads: int = 1,
+    scratch: int = 1 << 22,
+) -> None:
+    """Compile the kernel @k and run it on a team of `threads` OpenMP threads."""
+    with ir.make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        for p in (Vectorize(), ExpandMath(), LowerToLlvm()):
+            p.run(module.operation)
+            assert module.operation.verify()
+        library = Library([object_code(llvm_ir(module), host_target())])
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)(
+        library.address("k")
+    )
+    pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
+    values = (ctypes.c_int64 * max(1, len(symbols)))(*symbols)
+    memory = np.zeros(scratch, np.uint8)
+    openmp = _openmp()
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def share(_: int) -> None:
+        tid = openmp.omp_get_thread_num()
+        kernel(pointers, values, memory.ctypes.data, tid, threads)
+
+    openmp.GOMP_parallel(share, None, threads, 0)
+
+
+def normal(*shape: int) -> np.ndarray:
+    rng = np.random.default_rng(sum(shape) + len(shape))
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def check(got: np.ndarray, expected: np.ndarray) -> None:
+    scale = max(1.0, np.abs(expected).max(initial=0))
+    np.testing.assert_allclose(got / scale, expected / scale, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape, dim", [((4, 5, 100), 2), ((4, 37, 50), 1), ((3, 17, 19), 0)])
+def test_softmax_rows_share_one_nest(shape: tuple[int, ...], dim: int, threads: int) -> None:
+    kept = [i for i in range(3) if i != dim]
+    full, part = memref(*shape), memref(*[shape[i] for i in kept])
+    rows = ",".join(f"d{i}" for i in kept)
+    iterators = "".join("r" if i == dim else "p" for i in range(3))
+    body = f"%m = memref.alloc() : {part}\n%s = memref.alloc() : {part}\n"
+    body += f"%e = memref.alloc() : {full}\n" + fill("%lowest", "%m", part)
+    body += generic(["d0,d1,d2", rows], iterators, [("%x", full)], [("%m", part)],
+                    "%r = arith.maximumf %i0, %o0 : f32", ["%r"])  # fmt: skip
+    body += fill("%zero", "%s", part)
+    body += generic(["d0,d1,d2", rows, "d0,d1,d2", rows], iterators,
+                    [("%x", full), ("%m", part)], [("%e", full), ("%s", part)],
+                    "%d = arith.subf %i0, %i1 : f32\n%f = math.exp %d : f32\n"
+                    "%r = arith.addf %f, %o1 : f32", ["%f", "%r"])  # fmt: skip
+    body += generic(["d0,d1,d2", rows, "d0,d1,d2"], "ppp", [("%e", full), ("%s", part)],
+                    [("%y", full)], "%r = arith.divf %i0, %i1 : f32", ["%r"])  # fmt: skip
+    x, y = normal(*shape), np.zeros(shape, np.float32)
+    run(function([("%x", full), ("%y", full)], body), [x, y], threads=threads)
+    e = np.exp(x.astype(np.float64) - x.max(dim, keepdims=True))
+    check(y, e / e.sum(dim, keepdims=True))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_sums_over_any_axis(axis: int | None, threads: int) -> None:
+    x = np.abs(normal(33, 1000))
+    expected = np.asarray(x.astype(np.float64).sum(axis))
+    y = np.zeros(expected.shape, np.float32)
+    kept = {0: "d1", 1: "d0", None: ""}[axis]
+    iterators = {0: "rp", 1: "pr", None: "rr"}[axis]
+    out = memref(*expected.shape)
+    body = fill("%zero", "%y", out) + generic(
+        ["d0,d1", kept], iterators, [("%x", memref(33, 1000))], [("%y", out)],
+        "%r = arith.addf %i0, %o0 : f32", ["%r"])  # fmt: skip
+    run(function([("%x", memref(33, 1000)), ("%y", out)], body), [x, y], threads=threads)
+    check(y, expected)
+
+
+def test_long_sums_are_added_up_in_chunks() -> None:
+    # One by one in float32, 2**23 numbers around one half stop growing near 2**23 with an error
+    # of 1e-3 and more; chunks keep it near the rounding of the result.
+    n = 1 << 23
+    x = np.random.default_rng(0).random(n, np.float32)
+    y = np.zeros((), np.float32)
+    body = fill("%zero", "%y", memref()) + generic(
+        ["d0", ""], "r", [("%x", memref(n))], [("%y", memref())],
+        "%r = arith.addf %i0, %o0 : f32", ["%r"])  # fmt: skip
+    run(function([("%x", memref(n)), ("%y", memref())], body), [x, y])
+    assert abs(float(y) / x.astype(np.float64).sum() - 1) < 1e-6
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "n, size, channels, out, kernel, stride",
+    [(1, 15, 8, 32, 3, 1), (2, 14, 16, 40, 3, 2), (1, 9, 3, 5, 3, 1), (1, 5, 64, 64, 1, 1)],
+)
+def test_convolution_with_epilogue_in_registers(
+    n: int, size: int, channels: int, out: int, kernel: int, stride: int, threads: int
+) -> None:
+    side = (size - kernel) // stride + 1
+    image, weight = memref(n, size, size, channels), memref(kernel, kernel, channels, out)
+    result, vector = memref(n, side, side, out), memref(out)
+    body = f"%t = memref.alloc() : {result}\n" + fill("%zero", "%t", result)
+    body += generic(
+        [f"d0, d1 * {stride} + d4, d2 * {stride} + d5, d6", "d4,d5,d6,d3", "d0,d1,d2,d3"],
+        "pppprrr", [("%x", image), ("%w", weight)], [("%t", result)],
+        "%p = arith.mulf %i0, %i1 : f32\n%r = arith.addf %o0, %p : f32", ["%r"])  # fmt: skip
+    body += generic(["d0,d1,d2,d3", "d3", "d0,d1,d2,d3"], "pppp",
+                    [("%t", result), ("%b", vector)], [("%y", result)],
+                    "%p = arith.addf %i0, %i1 : f32\n%r = arith.maximumf %p, %zero : f32",
+                    ["%r"])  # fmt: skip
+    x, w, b = normal(n, size, size, channels), normal(kernel, kernel, channels, out), normal(out)
+    y = np.zeros((n, side, side, out), np.float32)
+    arguments = [("%x", image), ("%w", weight), ("%b", vector), ("%y", result)]
+    run(function(arguments, body), [x, w, b, y], threads=threads)
+    windows = np.lib.stride_tricks.sliding_window_view(
+        x.astype(np.float64), (kernel, kernel), axis=(1, 2)
+    )[:, ::stride, ::stride]
+    check(y, np.maximum(np.einsum("nijcab,abco->nijo", windows, w) + b, 0))
+
+
+@pytest.mark.parametrize(
+    "batch, m, n, k, transposed",
+    [(3, 50, 70, 33, True), (2, 100, 200, 600, False), (1, 1, 64, 64, True), (1, 7, 3, 5, True)],
+)
+def test_products_of_computed_operands(
+    batch: int, m: int, n: int, k: int, transposed: bool
+) -> None:
+    right = (batch, n, k) if transposed else (batch, k, n)
+    types = memref(batch, m, k), memref(*right), memref(batch, m, n)
+    body = fill("%zero", "%c", types[2]) + generic(
+        ["d0,d1,d3", "d0,d2,d3" if transposed else "d0,d3,d2", "d0,d1,d2"], "pppr",
+        [("%a", types[0]), ("%b", types[1])], [("%c", types[2])],
+        "%p = arith.mulf %i0, %i1 : f32\n%r = arith.addf %o0, %p : f32", ["%r"])  # fmt: skip
+    a, b, c = normal(batch, m, k), normal(*right), np.zeros((batch, m, n), np.float32)
+    run(function([("%a", types[0]), ("%b", types[1]), ("%c", types[2])], body), [a, b, c])
+    check(c, a.astype(np.float64) @ (b.transpose(0, 2, 1) if transposed else b))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 13, 64])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_symbolic_rows(rows: int, threads: int) -> None:
+    dynamic = [memref("?", n) + f' {{metadef.dims = ["B", {n}]}}' for n in (24, 40)]
+    body = fill("%zero", "%c", memref("?", 40)) + generic(
+        ["d0,d2", "d2,d1", "d0,d1"], "ppr",
+        [("%a", memref("?", 24)), ("%b", memref(24, 40))], [("%c", memref("?", 40))],
+        "%p = arith.mulf %i0, %i1 : f32\n%r = arith.addf %o0, %p : f32", ["%r"])  # fmt: skip
+    text = function([("%a", dynamic[0]), ("%b", memref(24, 40)), ("%c", dynamic[1])], body, ["B"])
+    a, b, c = normal(rows, 24), normal(24, 40), np.full((rows, 40), 7, np.float32)
+    run(text, [a, b, c], symbols=[rows], threads=threads)
+    check(c, a.astype(np.float64) @ b)
+
+
+@pytest.mark.parametrize("shape", [(3, 50), (1, 1), (0, 5), (100, 7)])
+def test_symbolic_pointwise(shape: tuple[int, int]) -> None:
+    type_ = memref("?", "?")
+    dims = type_ + ' {metadef.dims = ["B", "S"]}'
+    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", type_)], [("%y", type_)],
+                   "%r = math.exp %i0 : f32", ["%r"])  # fmt: skip
+    x, y = normal(*shape), np.zeros(shape, np.float32)
+    run(function([("%x", dims), ("%y", dims)], body, ["B", "S"]), [x, y], symbols=shape)
+    np.testing.assert_allclose(y, np.exp(x.astype(np.float64)), rtol=4 * 2**-23)
+
+
+def test_loop_index_in_a_body() -> None:
+    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", memref(3, 37))], [("%y", memref(3, 37))],
+                   "%i = linalg.index 1 : index\n%j = arith.index_cast %i : index to i32\n"
+                   "%f = arith.sitofp %j : i32 to f32\n%r = arith.addf %f, %i0 : f32", ["%r"])  # fmt: skip
+    x, y = normal(3, 37), np.zeros((3, 37), np.float32)
+    run(function([("%x", memref(3, 37)), ("%y", memref(3, 37))], body), [x, y])
+    check(y, x.astype(np.float64) + np.arange(37))
