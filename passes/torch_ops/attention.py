@@ -10,9 +10,11 @@ from metadef.dialects.metadef.ops.attention import attention
 from metadef.dialects.metadef.shapes import broadcast_dims
 
 from . import build
+from .backward import attention_scores
 from .build import cast, dims, rank
 from .call import Call
 from .dtypes import is_bool, is_float
+from .reduce import log_sum_exp
 from .registry import NotModelled, converts
 
 
@@ -48,10 +50,16 @@ def flash_attention_for_cpu(
     scale: float | None,
     *options: Any,
 ) -> tuple[Any, Any]:
-    """Without the second result, the log of the softmax's sums, which only training reads."""
-    if dropout != 0 or call.used(1):
+    """The second result, the log of the softmax's sums, is for training."""
+    if dropout != 0:
         raise NotModelled
-    return _attention(q, k, v, mask, causal, scale), None
+    result = _attention(q, k, v, mask, causal, scale)
+    if not call.used(1):
+        return result, None
+    if dims(q)[-3] != dims(k)[-3]:
+        raise NotModelled
+    scores, _ = attention_scores(q, k, mask, causal, scale)
+    return result, log_sum_exp(scores, [rank(q) - 1], keepdim=False)
 
 
 def _attention(

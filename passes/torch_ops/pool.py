@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,6 +120,8 @@ def _indexed_max_pool(
     spatial = _spatial(call)
     x, had = _batched(x, spatial)
     sizes = kernel, strides or kernel, padding, dilations
+    if math.prod(spread(kernel, spatial)) > 64:
+        raise NotModelled
     extents, steps, pads, spaces = (spread(s, spatial) for s in sizes)
     ends = _ceil_padding(call, x, extents, steps, pads, spaces) if ceil_mode else both_ends(pads)
     shape = dims(x)

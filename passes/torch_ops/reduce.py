@@ -137,16 +137,18 @@ def count_nonzero(call: Call, x: ir.Value, axes: Axes) -> ir.Value:
 
 @converts("aten.logsumexp", "aten.special_logsumexp")
 def logsumexp(call: Call, x: ir.Value, axes: Axes, keepdim: bool) -> ir.Value:
-    """max + log(sum(exp(x - max))), an infinite maximum taken as 0 in the difference."""
-    of = index_dims(axes, rank(x))
     wide = cast(x, opmath(call.element))
-    element = build.element(wide)
-    largest = reduce("max", wide, of, keepdim=True)
+    return cast(log_sum_exp(wide, index_dims(axes, rank(x)), keepdim), call.element)
+
+
+def log_sum_exp(x: ir.Value, axes: list[int], keepdim: bool) -> ir.Value:
+    """max + log(sum(exp(x - max))), an infinite maximum taken as 0 in the difference."""
+    element = build.element(x)
+    largest = reduce("max", x, axes, keepdim=True)
     infinite = pointwise("isinf", largest)
     shift = pointwise("select", infinite, build.number(0, element), largest)
-    total = reduce("sum", pointwise("exp", pointwise("sub", wide, shift)), of, keepdim=True)
-    value = pointwise("add", pointwise("log", total), shift)
-    return cast(_drop(value, of, keepdim), call.element)
+    total = reduce("sum", pointwise("exp", pointwise("sub", x, shift)), axes, keepdim=True)
+    return _drop(pointwise("add", pointwise("log", total), shift), axes, keepdim)
 
 
 def _drop(x: ir.Value, axes: Sequence[int], keepdim: bool) -> ir.Value:
