@@ -1,6 +1,6 @@
 """The zoo: small models of every family, with random weights, in eval mode.
 
-`ZOO` maps a name to a function that builds a `Specimen`; nothing is downloaded. Small versions where
+`ZOO` maps a name to a function that builds a `Specimen`; nothing is downloaded. Small ones where
 full size adds nothing: each runs in eager in under a third of a second.
 """
 
