@@ -239,7 +239,9 @@ class Kernel:
 
     def plain_destination(self, old: ir.Value | None, dims: Dims, element: ir.Type) -> ir.Value:
         """Return a tensor of exactly `dims` to write a value to: an output, or a temporary."""
-        if old in self.outputs and old not in self.claimed and dims_of(old.type) == tuple(dims):
+        if old is None or old not in self.outputs or old in self.claimed:
+            return self.empty(dims, element)
+        if dims_of(old.type) == tuple(dims):
             self.claimed.add(old)
             return self.outputs[old]
         return self.empty(dims, element)

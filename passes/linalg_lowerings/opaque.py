@@ -75,7 +75,7 @@ def torch_module_text(op: ir.OpView) -> str:
 
 
 def can_lower_opaque(op_or_module_text: ir.OpView | str) -> str | None:
-    """Return why an opaque op (or a module of torch ops with one `@main`) cannot be lowered, or None.
+    """Return why an opaque op, or a module of torch ops with one `@main`, cannot be lowered.
 
     torch-mlir may abort on what it does not expect: whoever must survive that calls
     `opaque_probe.probe`, which asks another process.

@@ -203,6 +203,10 @@ def apply(
         return select(*args)
     if fn in _SIGNED_PREDICATES:
         return compare(fn, args[0], args[1], is_unsigned(source))
+    if fn == "nextafter" and source != args[0].type:
+        # The neighbour of a half is a half: it is found in its own bits.
+        halves = [ir.arith.truncf(source, a) for a in args]
+        return ir.arith.extf(args[0].type, scalar_float.emit(s, fn, halves))
     if is_float(args[-1].type):
         return scalar_float.emit(s, fn, args)
     return scalar_int.emit(s, fn, args, is_unsigned(source))

@@ -26,7 +26,7 @@ def emit(s: Scalars, fn: str, args: Sequence[ir.Value]) -> ir.Value:
 _MATH = {
     name: name
     for name in "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh"
-    " cosh tanh asinh acosh atanh erf erfc floor ceil trunc atan2 copysign fma".split()
+    " cosh tanh asinh acosh atanh erf erfc floor ceil trunc atan2 fma".split()
 } | {"abs": "absf", "round": "roundeven", "pow": "powf"}
 
 
@@ -36,7 +36,7 @@ def _exp(x: ir.Value) -> ir.Value:
 
 def _sign(s: Scalars, x: ir.Value) -> ir.Value:
     zero = s.like(x, 0.0)
-    signed = _M.copysign(s.like(x, 1.0), x)
+    signed = special.copysign(s, s.like(x, 1.0), x)
     return select(compare("ne", x, zero), select(_isnan(s, x), zero, signed), zero)
 
 
@@ -114,7 +114,7 @@ def _floordiv(s: Scalars, a: ir.Value, b: ir.Value) -> ir.Value:
     floor = _M.floor(quotient)
     over = compare("gt", _A.subf(quotient, floor), s.like(a, 0.5))
     floor = select(over, _A.addf(floor, one), floor)
-    floor = select(compare("eq", quotient, zero), _M.copysign(zero, _A.divf(a, b)), floor)
+    floor = select(compare("eq", quotient, zero), special.copysign(s, zero, _A.divf(a, b)), floor)
     return select(compare("eq", b, zero), _A.divf(a, b), floor)
 
 
@@ -169,6 +169,7 @@ _TABLE: dict[str, Callable[..., ir.Value]] = {
     "fmin": lambda s, a, b: _A.minnumf(a, b),
     "clamp": _clamp,
     "hypot": _hypot,
+    "copysign": special.copysign,
     "nextafter": special.nextafter,
     "erfinv": special.erfinv,
     "lgamma": special.lgamma,

@@ -51,7 +51,7 @@ def _erfinv(s: Scalars, y: ir.Value) -> ir.Value:
     x = select(compare("lt", magnitude, s.like(y, 0.03)), series, x)
     x = select(compare("eq", magnitude, one), s.like(y, math.inf), x)
     x = select(compare("gt", magnitude, one), s.like(y, math.nan), x)
-    return select(compare("eq", y, zero), y, _M.copysign(x, y))
+    return select(compare("eq", y, zero), y, copysign(s, x, y))
 
 
 def _lgamma(s: Scalars, x: ir.Value) -> ir.Value:
@@ -97,7 +97,7 @@ def _digamma(s: Scalars, x: ir.Value) -> ir.Value:
     value = select(reflected, _A.subf(value, cotangent), value)
     whole = _A.andi(reflected, compare("eq", x, _M.floor(x)))
     value = select(whole, s.like(x, math.nan), value)
-    at_zero = _M.copysign(s.like(x, math.inf), _A.negf(x))
+    at_zero = copysign(s, s.like(x, math.inf), _A.negf(x))
     return select(compare("eq", x, zero), at_zero, value)
 
 
@@ -105,6 +105,14 @@ def _sin_pi(s: Scalars, x: ir.Value) -> ir.Value:
     """|sin(pi x)| by the distance to the nearest integer, exact for large x."""
     distance = _A.subf(x, _M.roundeven(x))
     return _M.sin(_A.mulf(distance, s.like(x, math.pi)))
+
+
+def copysign(s: Scalars, magnitude: ir.Value, sign: ir.Value) -> ir.Value:
+    """Choose by the sign bit: LLVM's copysign does not select when the sign was widened from bf16."""
+    bits = ir.IntegerType.get_signless(ir.FloatType(sign.type).width)
+    negative = compare("lt", _A.bitcast(bits, sign), s.constant(bits, 0))
+    positive = _M.absf(magnitude)
+    return select(negative, _A.negf(positive), positive)
 
 
 def nextafter(s: Scalars, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -117,7 +125,7 @@ def nextafter(s: Scalars, a: ir.Value, b: ir.Value) -> ir.Value:
     away = compare("eq", up, compare("gt", a, zero))
     one = s.constant(bits, 1)
     stepped = select(away, _A.addi(raw, one), _A.subi(raw, one))
-    smallest = _M.copysign(_A.bitcast(a.type, one), b)
+    smallest = copysign(s, _A.bitcast(a.type, one), b)
     moved = select(compare("eq", a, zero), smallest, _A.bitcast(a.type, stepped))
     result = select(compare("eq", a, b), b, moved)
     unordered = _A.ori(compare("ne", a, a), compare("ne", b, b))
