@@ -7,6 +7,7 @@ point and location are set), and returns the value or values that replace the op
 
 from __future__ import annotations
 
+import ctypes
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def _replace(
             _add(work, use.owner, by_root)
         old.replace_all_uses_with(new)
     for inner in (op, *ir.operations(op)):
-        work.pop(hash(inner.operation), None)
+        work.pop(_address(inner), None)
     op.operation.erase()
     for value in values:
         if not isinstance(value.owner, ir.Block):
@@ -78,7 +79,21 @@ def _replace(
 
 
 def _add(work: OrderedDict[int, Any], op: Any, by_root: dict[str, list[Pattern]]) -> None:
-    # The hash is the op's address: wrappers are made anew each time, and comparing one whose op
-    # was erased raises.
+    # Keyed by address: wrappers are made anew each time, comparing one whose op was erased raises,
+    # and an op's hash is that of its operands and attributes, which rewriting changes.
     if op.operation.name in by_root:
-        work[hash(op.operation)] = op.operation.opview
+        work[_address(op)] = op.operation.opview
+
+
+def _address(op: Any) -> int:
+    """Return where MLIR keeps the op."""
+    capsule = op.operation._CAPIPtr
+    address = _pointer(capsule, _name(capsule))
+    assert isinstance(address, int)
+    return address
+
+
+_name = ctypes.pythonapi.PyCapsule_GetName
+_name.restype, _name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
