@@ -64,7 +64,8 @@ class MetadefOp(MetadefDialect.Operation):  # type: ignore[name-defined]
         raise AssertionError(f"{self.operation.name} has no shape function")
 
     def verify_invariants(self) -> bool:
-        problem = self._problem()
+        with self.location:  # printing verifies too, in whatever context is current
+            problem = self._problem()
         if problem is None:
             return True
         self.location.emit_error(f"'{self.operation.name}' op: {problem}")
