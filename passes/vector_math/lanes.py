@@ -16,10 +16,46 @@ from metadef import ir
 Number = int | float
 Like = Union["Lanes", int, float]
 
-_FLOATS = {16: ir.F16Type, 32: ir.F32Type, 64: ir.F64Type}
 _MANTISSA_BITS = {32: 23, 64: 52}
-_F = ir.arith.CmpFPredicate
-_I = ir.arith.CmpIPredicate
+#: the numbers of `arith.cmpf`'s ordered predicates and of `arith.cmpi`'s signed ones
+_PREDICATES = {"eq": (1, 0), "lt": (4, 2), "le": (5, 3), "gt": (2, 4), "ge": (3, 5)}
+_UNORDERED = 14
+
+
+class Kind:
+    """The type of lanes, with what it says worked out once."""
+
+    def __init__(self, type_: ir.Type) -> None:
+        self.type = type_
+        self.shape = type_.shape if isinstance(type_, ir.VectorType) else None
+        self.element = type_ if self.shape is None else type_.element_type
+        self.is_float = isinstance(self.element, ir.FloatType)
+        self.width = int(self.element.width)
+
+    def of(self, element: ir.Type) -> Kind:
+        """Return the kind of as many lanes of another element type."""
+        return Kind(element if self.shape is None else ir.VectorType.get(self.shape, element))
+
+    @functools.cached_property
+    def bits(self) -> Kind:
+        """Integers as wide as these lanes."""
+        return self.of(ir.IntegerType.get_signless(self.width)) if self.is_float else self
+
+    @functools.cached_property
+    def floats(self) -> Kind:
+        """Floats as wide as these lanes."""
+        floats = {16: ir.F16Type, 32: ir.F32Type, 64: ir.F64Type}
+        return self if self.is_float else self.of(floats[self.width].get())
+
+    @functools.cached_property
+    def conditions(self) -> Kind:
+        """One bit for each lane."""
+        return self.of(ir.IntegerType.get_signless(1))
+
+    def resized(self, width: int) -> Kind:
+        """Return lanes of another width, floats or integers as these."""
+        integers = self.of(ir.IntegerType.get_signless(width))
+        return integers.floats if self.is_float else integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,21 +63,20 @@ class Lanes:
     """A value of float, integer or i1 type, or a vector of them."""
 
     value: ir.Value
+    kind: Kind
+
+    @staticmethod
+    def of(value: ir.Value) -> Lanes:
+        return Lanes(value, Kind(value.type))
 
     @property
-    def type(self) -> ir.Type:
-        return self.value.type
-
-    @property
-    def element(self) -> ir.Type:
-        """The type of one lane."""
-        t = self.type
-        return t.element_type if isinstance(t, ir.VectorType) else t
+    def is_float(self) -> bool:
+        return self.kind.is_float
 
     @property
     def width(self) -> int:
         """Bits of one lane."""
-        return int(self.element.width)
+        return self.kind.width
 
     @property
     def mantissa_bits(self) -> int:
@@ -52,46 +87,40 @@ class Lanes:
     def exponent_bias(self) -> int:
         return int(2 ** (self.width - self.mantissa_bits - 2) - 1)
 
-    @property
-    def is_float(self) -> bool:
-        return isinstance(self.element, ir.FloatType)
-
-    def with_element(self, element: ir.Type) -> ir.Type:
-        """Return the lanes' type with another element type."""
-        t = self.type
-        return ir.VectorType.get(t.shape, element) if isinstance(t, ir.VectorType) else element
-
     def splat(self, number: Number) -> Lanes:
-        """Return lanes of this type that all hold `number` (integers wrap around)."""
-        element = self.element
+        """Return lanes of this kind that all hold `number` (integers wrap around)."""
+        element = self.kind.element
         if self.is_float:
             attribute = ir.FloatAttr.get(element, float(number))
         else:
             wrapped = int(number) & (2**self.width - 1)
-            signed = wrapped - 2**self.width if wrapped >> (self.width - 1) else wrapped
-            attribute = ir.IntegerAttr.get(element, signed if self.width > 1 else wrapped)
-        t = self.type
-        if isinstance(t, ir.VectorType):
-            attribute = ir.DenseElementsAttr.get_splat(t, attribute)
-        return Lanes(ir.arith.ConstantOp(t, attribute).result)
+            negative = self.width > 1 and wrapped >> (self.width - 1)
+            attribute = ir.IntegerAttr.get(
+                element, wrapped - 2**self.width if negative else wrapped
+            )
+        if self.kind.shape is not None:
+            attribute = ir.DenseElementsAttr.get_splat(self.kind.type, attribute)
+        return build("arith.constant", self.kind, value=attribute)
 
-    def _operand(self, other: Like) -> ir.Value:
-        return other.value if isinstance(other, Lanes) else self.splat(other).value
+    def like(self, other: Like) -> Lanes:
+        """Return `other` as lanes: a number becomes a constant of this kind."""
+        return other if isinstance(other, Lanes) else self.splat(other)
+
+    def _binary(self, floats: str, integers: str, other: Like) -> Lanes:
+        return build(floats if self.is_float else integers, self.kind, self, self.like(other))
 
     def __add__(self, other: Like) -> Lanes:
-        op = ir.arith.addf if self.is_float else ir.arith.addi
-        return Lanes(op(self.value, self._operand(other)))
+        return self._binary("arith.addf", "arith.addi", other)
 
     def __sub__(self, other: Like) -> Lanes:
-        op = ir.arith.subf if self.is_float else ir.arith.subi
-        return Lanes(op(self.value, self._operand(other)))
+        return self._binary("arith.subf", "arith.subi", other)
 
     def __mul__(self, other: Like) -> Lanes:
-        op = ir.arith.mulf if self.is_float else ir.arith.muli
-        return Lanes(op(self.value, self._operand(other)))
+        return self._binary("arith.mulf", "arith.muli", other)
 
     def __truediv__(self, other: Like) -> Lanes:
-        return Lanes(ir.arith.divf(self.value, self._operand(other)))
+        assert self.is_float
+        return build("arith.divf", self.kind, self, self.like(other))
 
     def __radd__(self, other: Number) -> Lanes:
         return self.splat(other) + self
@@ -106,54 +135,58 @@ class Lanes:
         return self.splat(other) / self
 
     def __neg__(self) -> Lanes:
-        return Lanes(ir.arith.negf(self.value)) if self.is_float else 0 - self
+        return build("arith.negf", self.kind, self) if self.is_float else 0 - self
 
     def __and__(self, other: Like) -> Lanes:
-        return Lanes(ir.arith.andi(self.value, self._operand(other)))
+        return build("arith.andi", self.kind, self, self.like(other))
 
     def __or__(self, other: Like) -> Lanes:
-        return Lanes(ir.arith.ori(self.value, self._operand(other)))
+        return build("arith.ori", self.kind, self, self.like(other))
 
     def __xor__(self, other: Like) -> Lanes:
-        return Lanes(ir.arith.xori(self.value, self._operand(other)))
+        return build("arith.xori", self.kind, self, self.like(other))
+
+    def __invert__(self) -> Lanes:
+        return self ^ -1
 
     def __lshift__(self, other: Like) -> Lanes:
-        return Lanes(ir.arith.shli(self.value, self._operand(other)))
+        return build("arith.shli", self.kind, self, self.like(other))
 
     def __rshift__(self, other: Like) -> Lanes:
         """Shift right, the sign carried along."""
-        return Lanes(ir.arith.shrsi(self.value, self._operand(other)))
+        return build("arith.shrsi", self.kind, self, self.like(other))
 
     def shift_right_logical(self, other: Like) -> Lanes:
         """Shift right, zeros carried in."""
-        return Lanes(ir.arith.shrui(self.value, self._operand(other)))
+        return build("arith.shrui", self.kind, self, self.like(other))
 
-    def _compare(self, other: Like, floats: ir.Attribute, integers: ir.Attribute) -> Lanes:
-        if self.is_float:
-            return Lanes(ir.arith.cmpf(floats, self.value, self._operand(other)))
-        return Lanes(ir.arith.cmpi(integers, self.value, self._operand(other)))
+    def _compare(self, predicate: str, other: Like) -> Lanes:
+        name = "arith.cmpf" if self.is_float else "arith.cmpi"
+        number = _PREDICATES[predicate][not self.is_float]
+        return build(name, self.kind.conditions, self, self.like(other), predicate=_i64(number))
 
     def __lt__(self, other: Like) -> Lanes:
-        return self._compare(other, _F.OLT, _I.slt)
+        return self._compare("lt", other)
 
     def __le__(self, other: Like) -> Lanes:
-        return self._compare(other, _F.OLE, _I.sle)
+        return self._compare("le", other)
 
     def __gt__(self, other: Like) -> Lanes:
-        return self._compare(other, _F.OGT, _I.sgt)
+        return self._compare("gt", other)
 
     def __ge__(self, other: Like) -> Lanes:
-        return self._compare(other, _F.OGE, _I.sge)
+        return self._compare("ge", other)
 
     def equals(self, other: Like) -> Lanes:
-        return self._compare(other, _F.OEQ, _I.eq)
+        return self._compare("eq", other)
 
     def is_nan(self) -> Lanes:
-        return Lanes(ir.arith.cmpf(_F.UNO, self.value, self.value))
+        unordered = _i64(_UNORDERED)
+        return build("arith.cmpf", self.kind.conditions, self, self, predicate=unordered)
 
     def select(self, yes: Lanes, no: Like) -> Lanes:
         """Choose per lane: these are the i1 conditions."""
-        return Lanes(ir.arith.select(self.value, yes.value, yes._operand(no)))
+        return build("arith.select", yes.kind, self, yes, yes.like(no))
 
     def at_most(self, high: Number) -> Lanes:
         """Clamp from above; NaN stays (x86's `min` with the constant first)."""
@@ -167,52 +200,60 @@ class Lanes:
 
     def bits(self) -> Lanes:
         """Reinterpret floats as integers of the same width."""
-        target = self.with_element(ir.IntegerType.get_signless(self.width))
-        return Lanes(ir.arith.bitcast(target, self.value))
+        return build("arith.bitcast", self.kind.bits, self)
 
     def as_float(self) -> Lanes:
         """Reinterpret integers as floats of the same width."""
-        return Lanes(ir.arith.bitcast(self.with_element(_FLOATS[self.width].get()), self.value))
+        return build("arith.bitcast", self.kind.floats, self)
 
     def to_float(self, width: int) -> Lanes:
         """Convert: signed integers by value, floats to another width."""
-        target = self.with_element(_FLOATS[width].get())
         if not self.is_float:
-            return Lanes(ir.arith.sitofp(target, self.value))
+            return build("arith.sitofp", self.kind.resized(width).floats, self)
         if self.width == width:
             return self
-        op = ir.arith.extf if self.width < width else ir.arith.truncf
-        return Lanes(op(target, self.value))
+        name = "arith.extf" if self.width < width else "arith.truncf"
+        return build(name, self.kind.resized(width), self)
 
     def to_int(self, width: int) -> Lanes:
         """Convert integers to another width, the sign carried along."""
         if self.width == width:
             return self
-        op = ir.arith.extsi if self.width < width else ir.arith.trunci
-        return Lanes(op(self.with_element(ir.IntegerType.get_signless(width)), self.value))
+        name = "arith.extsi" if self.width < width else "arith.trunci"
+        return build(name, self.kind.resized(width), self)
+
+
+def build(name: str, kind: Kind, *operands: Lanes, **attributes: ir.Attribute) -> Lanes:
+    """Build an op with one result at the current insertion point (the typed builders are slow)."""
+    values = [x.value for x in operands]
+    op = ir.Operation.create(name, [kind.type], values, attributes or None)
+    return Lanes(op.results[0], kind)
+
+
+def _i64(number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
 
 
 def fma(a: Like, b: Like, c: Like) -> Lanes:
     """Return a * b + c rounded once; at least one operand is Lanes."""
-    like = next(x for x in (a, b, c) if isinstance(x, Lanes))
-    values = [like._operand(x) for x in (a, b, c)]
-    return Lanes(ir.math.fma(*values))
+    one = next(x for x in (a, b, c) if isinstance(x, Lanes))
+    return build("math.fma", one.kind, one.like(a), one.like(b), one.like(c))
 
 
 def sqrt(x: Lanes) -> Lanes:
-    return Lanes(ir.math.sqrt(x.value))
+    return build("math.sqrt", x.kind, x)
 
 
 def absolute(x: Lanes) -> Lanes:
-    return Lanes(ir.math.absf(x.value))
+    return build("math.absf", x.kind, x)
 
 
 def copysign(magnitude: Lanes, sign: Lanes) -> Lanes:
-    return Lanes(ir.math.copysign(magnitude.value, sign.value))
+    return build("math.copysign", sign.kind, magnitude, sign)
 
 
 def round_even(x: Lanes) -> Lanes:
-    return Lanes(ir.math.roundeven(x.value))
+    return build("math.roundeven", x.kind, x)
 
 
 def polynomial(coefficients: Sequence[float], t: Lanes) -> Lanes:
@@ -260,9 +301,9 @@ class Elementwise:
 
     def __call__(self, *operands: ir.Value) -> ir.Value:
         """Build the function's ops at the current insertion point."""
-        xs = [Lanes(x) for x in operands]
+        xs = [Lanes.of(x) for x in operands]
         first = xs[0]
         if not first.is_float or first.width >= 32:
             return self.lanes(*xs).value
         wide = [x.to_float(32) if x.is_float else x for x in xs]
-        return ir.arith.truncf(first.type, self.lanes(*wide).value)
+        return build("arith.truncf", first.kind, self.lanes(*wide)).value

@@ -52,11 +52,11 @@ def ipowi(x: Lanes, n: Lanes) -> Lanes:
     bounds = [ir.arith.ConstantOp(index, v).result for v in (0, x.width, 1)]
     loop = ir.scf.ForOp(*bounds, [x.splat(1).value, x.value, n.value])
     with ir.InsertionPoint(loop.body):
-        power, square, bits = (Lanes(v) for v in loop.inner_iter_args)
+        power, square, bits = (Lanes.of(v) for v in loop.inner_iter_args)
         odd = (bits & 1).equals(1)
         step = [odd.select(power * square, power), square * square, bits.shift_right_logical(1)]
         ir.scf.YieldOp([v.value for v in step])
-    positive = Lanes(loop.results[0])
+    positive = Lanes.of(loop.results[0])
     one_or_zero = x.equals(1).select(x.splat(1), 0)
     sign = (n & 1).equals(1).select(x.splat(-1), 1)
     negative = x.equals(-1).select(sign, one_or_zero)
@@ -88,8 +88,7 @@ def cbrt(x: Lanes) -> Lanes:
         square = y * y
         y = y - fma(square, y, -target) / (square * 3.0)
     y = copysign((y.bits() + (third << x.mantissa_bits)).as_float(), x)
-    usual = ((a > 0.0).value, (a < math.inf).value)
-    return Lanes(ir.arith.andi(*usual)).select(y, x)
+    return ((a > 0.0) & (a < math.inf)).select(y, x)
 
 
 def _short_power(x: Lanes, exponent: float) -> Lanes:
@@ -111,16 +110,13 @@ def _power(x: Lanes, y: Lanes, single: bool) -> Lanes:
     p = exp2.lanes(y * log2.lanes(a)) if single else _exp_of_product(y, *_log_parts(a))
     whole = round_even(y).equals(y)
     half = y * 0.5
-    odd = Lanes(ir.arith.andi(whole.value, _not(round_even(half).equals(half)).value))
-    negative = x.bits() < 0
-    p = Lanes(ir.arith.andi(negative.value, odd.value)).select(-p, p)
-    outside = Lanes(ir.arith.andi((x < 0.0).value, _not(whole).value))
-    outside = Lanes(ir.arith.andi(outside.value, (a < math.inf).value))
+    odd = whole & ~round_even(half).equals(half)
+    p = ((x.bits() < 0) & odd).select(-p, p)
+    outside = (x < 0.0) & ~whole & (a < math.inf)
     p = outside.select(x.splat(math.nan), p)
     p = y.is_nan().select(y, p)
-    is_one = Lanes(ir.arith.ori(y.equals(0.0).value, x.equals(1.0).value))
-    unit = Lanes(ir.arith.andi(x.equals(-1.0).value, absolute(y).equals(math.inf).value))
-    return Lanes(ir.arith.ori(is_one.value, unit.value)).select(x.splat(1.0), p)
+    one = y.equals(0.0) | x.equals(1.0) | (x.equals(-1.0) & absolute(y).equals(math.inf))
+    return one.select(x.splat(1.0), p)
 
 
 def _log_parts(a: Lanes) -> tuple[Lanes, Lanes]:
@@ -150,7 +146,7 @@ def _log_parts(a: Lanes) -> tuple[Lanes, Lanes]:
     # Knuth's two-sum: neither part is always the larger.
     shadow = high - whole
     low = (whole - (high - shadow)) + (m - shadow) + (whole_low + half_low * 2.0)
-    ordinary = Lanes(ir.arith.andi((a > 0.0).value, (a < math.inf).value))
+    ordinary = (a > 0.0) & (a < math.inf)
     edge = (a > 0.0).select(a, a.equals(0.0).select(a.splat(-math.inf), math.nan))
     return ordinary.select(high, edge), ordinary.select(low, 0.0)
 
@@ -164,10 +160,6 @@ def _exp_of_product(y: Lanes, log: Lanes, log_low: Lanes) -> Lanes:
     r = r + low
     p = fma(r * r, polynomial(EXP64, r), r) + 1.0
     return scale(p, n)
-
-
-def _not(condition: Lanes) -> Lanes:
-    return condition ^ 1
 
 
 def _made_by(value: ir.Value, *names: str) -> bool:

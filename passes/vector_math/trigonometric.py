@@ -72,15 +72,15 @@ def _where_any(
     lanes: Lanes, slow: Callable[[], tuple[Lanes, ...]], fast: tuple[Lanes, ...]
 ) -> tuple[Lanes, ...]:
     """Compute `slow` only when some lane asks for it, and take it in those lanes."""
-    some = lanes.value
-    if isinstance(lanes.type, ir.VectorType):
-        flat = ir.VectorType.get([math.prod(lanes.type.shape)], lanes.element)
-        some = some if flat == lanes.type else ir.vector.shape_cast(flat, some)
-        some = ir.vector.reduction(lanes.element, ir.vector.CombiningKind.OR, some)
-    branch = ir.scf.IfOp(some, [x.type for x in fast], has_else=True)
+    some, kind = lanes.value, lanes.kind
+    if kind.shape is not None:
+        flat = ir.VectorType.get([math.prod(kind.shape)], kind.element)
+        some = some if flat == kind.type else ir.vector.shape_cast(flat, some)
+        some = ir.vector.reduction(kind.element, ir.vector.CombiningKind.OR, some)
+    branch = ir.scf.IfOp(some, [x.kind.type for x in fast], has_else=True)
     with ir.InsertionPoint(branch.then_block):
         values = [lanes.select(s, f).value for s, f in zip(slow(), fast, strict=True)]
         ir.scf.YieldOp(values)
     with ir.InsertionPoint(branch.else_block):
         ir.scf.YieldOp([x.value for x in fast])
-    return tuple(Lanes(r) for r in branch.results)
+    return tuple(Lanes.of(r) for r in branch.results)
