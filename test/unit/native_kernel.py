@@ -47,7 +47,7 @@ def compile_and_run(
 ) -> list[Array]:
     """Compile the kernel `@k` without optimisation and return its outputs."""
     function = module.body.operations[0]
-    results = [t for t in ir.FunctionType(function.type).results]
+    results = list(ir.FunctionType(function.type).results)
     types = [*ir.FunctionType(function.type).inputs, *results]
     outputs = [
         np.full([d.evaluate(symbols) for d in dims_of(t)], 1, numpy_dtype(element_of(t)))
@@ -73,8 +73,7 @@ def compile_and_run(
     for array, old in zip(arrays, before, strict=False):
         np.testing.assert_array_equal(array, old, err_msg="an input was written")
     return [
-        _from_memory(a, element_of(t))
-        for a, t in zip(arrays[len(inputs) :], results, strict=True)
+        _from_memory(a, element_of(t)) for a, t in zip(arrays[len(inputs) :], results, strict=True)
     ]
 
 
@@ -90,6 +89,17 @@ def _from_memory(array: Array, element: ir.Type) -> Array:
     if isinstance(element, ir.BF16Type):
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array
+
+
+def run(
+    specs: Sequence[Spec],
+    build: Build,
+    inputs: Sequence[Array],
+    symbols: Mapping[str, int] | None = None,
+) -> list[Array]:
+    """Return what a kernel gives."""
+    with ir.make_context(), ir.Location.unknown():
+        return compile_and_run(kernel_module(specs, build), inputs, symbols or {})
 
 
 def check(
