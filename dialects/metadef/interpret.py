@@ -1,4 +1,4 @@
-"""Run a function of metadef ops by the reference semantics."""
+"""Run a function or a program of metadef ops by the reference semantics."""
 
 from __future__ import annotations
 
@@ -32,12 +32,43 @@ def interpret(
         InputError: inputs or weights do not fit.
         MetadefError: an op has no reference semantics.
     """
-    arguments = list(ir.entry_block(function).arguments)
-    bound = bind_symbols([a.type for a in arguments], inputs, symbols or {})
-    run = _Run(function, weights or {}, bound)
-    results = run.block(ir.entry_block(function), [np.asarray(x) for x in inputs])
+    results = _unrounded(function, inputs, weights or {}, symbols or {})
     types = ir.FunctionType(function.type).results
     return [round_to_type(r, t) for r, t in zip(results, types, strict=True)]
+
+
+def interpret_program(
+    module: ir.Module,
+    inputs: Sequence[Array],
+    weights: Mapping[str, Array] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> list[Array]:
+    """Return what `@main` gives for `inputs`, after `@init` (if there is one) has made its weights.
+
+    Raises:
+        MetadefError: as `interpret`, or the module has no `@main`.
+    """
+    functions = {f.name.value: f for f in module.body.operations if isinstance(f, ir.func.FuncOp)}
+    if "main" not in functions:
+        raise MetadefError(f"the module has no function 'main', only {', '.join(functions)}")
+    known = dict(weights or {})
+    if "init" in functions:
+        init = functions["init"]
+        names = [name.value for name in init.attributes["metadef.results"]]
+        # In double precision, as every other value between two ops.
+        known.update(zip(names, _unrounded(init, [], known, symbols or {}), strict=True))
+    return interpret(functions["main"], inputs, known, symbols)
+
+
+def _unrounded(
+    function: Any,
+    inputs: Sequence[Array],
+    weights: Mapping[str, Array],
+    symbols: Mapping[str, int],
+) -> list[Array]:
+    block = ir.entry_block(function)
+    bound = bind_symbols([a.type for a in block.arguments], inputs, symbols)
+    return _Run(function, weights, bound).block(block, [np.asarray(x) for x in inputs])
 
 
 def bind_symbols(

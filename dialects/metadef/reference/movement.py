@@ -109,6 +109,13 @@ def _index_put(op: Any, operands: list[Array], symbols: Symbols) -> Array:
     return result
 
 
+def _unpack(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    dim, at, size = (op.attributes[name].value for name in ("dim", "at", "size"))
+    panels = np.moveaxis(operands[0], at, -2)
+    joined = panels.reshape(*panels.shape[:-2], -1)
+    return np.moveaxis(joined[..., :size], -1, dim)
+
+
 FUNCTIONS = {
     "reshape": _reshape,
     "broadcast": _broadcast,
@@ -120,4 +127,5 @@ FUNCTIONS = {
     "gather": _gather,
     "scatter": _scatter,
     "index_put": _index_put,
+    "unpack": _unpack,
 }
