@@ -75,7 +75,7 @@ def test_wrong_names_are_found(tmp_path: Path) -> None:
     assert tool("check_names").check(tmp_path) == [
         "passes/fuse_all.py: expected class FuseAll",
         "passes/fuse_all.py: expected test/passes/fuse-all.mlir",
-        "passes/keep.py: class Keep has no docstring",
+        "passes/keep.py: expected Before: and After: in the docstring of Keep",
         "test/passes/gone.mlir: no pass is called 'gone'",
         'dialects/metadef/ops/add.py: expected class AddOp(..., name="add")',
         "dialects/metadef/ops/add.py: expected builder add()",
