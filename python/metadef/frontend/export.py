@@ -144,9 +144,11 @@ def _symbol_names(
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 
     leaves: list[Any] = []
-    combined = _combine_args(model, args, kwargs)
+    combined: Any = _combine_args(model, args, kwargs)
     if isinstance(dynamic_shapes, Mapping):
         dynamic_shapes = {name: dynamic_shapes.get(name) for name in combined}
+    else:
+        combined = type(dynamic_shapes)(combined.values())
     _tree_map_with_path(
         lambda _path, _leaf, spec=None: leaves.append(spec), combined, dynamic_shapes
     )
