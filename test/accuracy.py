@@ -46,7 +46,7 @@ def assert_as_accurate_as_eager(
 def run(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], pytree.TreeSpec]:
-    """Call a function on copies of its arguments; return the leaves of its result and their tree."""
+    """Call a function on copies of its arguments; return its result's leaves and their tree."""
     args, kwargs = copy.deepcopy((args, kwargs))
     with torch.no_grad():
         return pytree.tree_flatten(function(*args, **kwargs))

@@ -37,35 +37,35 @@ def check(function: Callable[..., Any], *args: Any, **options: Any) -> None:
     assert_as_accurate_as_eager(compiled, module, args)
 
 
+def check_dynamic(module: nn.Module, shapes: list[tuple[int, ...]]) -> None:
+    """Compile for the first of `shapes` with two dynamic dims, and compare with eager for all."""
+    dims = {0: torch.export.Dim("rows", min=2), 1: torch.export.Dim("columns", min=2)}
+    args = (torch.randn(shapes[0]),)
+    compiled = metadef.compile(module, args, dynamic_shapes=(dims,), fallback="error")
+    for shape in shapes:
+        assert_as_accurate_as_eager(compiled, module, (torch.randn(shape),))
+
+
+class SelfAttention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x, x, x, need_weights=False)[0]
+
+
 def test_multihead_attention_with_batch_and_sequence_dynamic() -> None:
-    attention = nn.MultiheadAttention(32, 4, batch_first=True).eval()
-    module = Call(lambda x: attention(x, x, x, need_weights=False)[0])
-    module.attention = attention
-    batch, sequence = torch.export.Dim("batch", min=2), torch.export.Dim("sequence", min=2)
-    compiled = metadef.compile(
-        module,
-        (torch.randn(2, 5, 32),),
-        dynamic_shapes=({0: batch, 1: sequence},),
-        fallback="error",
-    )
-    for shape in ((2, 5), (3, 9), (7, 2)):
-        assert_as_accurate_as_eager(compiled, module, (torch.randn(*shape, 32),))
+    check_dynamic(SelfAttention().eval(), [(2, 5, 32), (3, 9, 32), (7, 2, 32)])
+
+
+class View(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.view(-1, 64) * 2
 
 
 def test_view_merges_dynamic_and_static_dims() -> None:
-    def view(x: Tensor) -> Tensor:
-        return x.view(-1, 64) * 2
-
-    rows, columns = torch.export.Dim("rows", min=2), torch.export.Dim("columns", min=2)
-    module = Call(view)
-    compiled = metadef.compile(
-        module,
-        (torch.randn(3, 4, 8, 8),),
-        dynamic_shapes=(({0: rows, 1: columns},),),
-        fallback="error",
-    )
-    for shape in ((3, 4), (5, 2)):
-        assert_as_accurate_as_eager(compiled, module, (torch.randn(*shape, 8, 8),))
+    check_dynamic(View(), [(3, 4, 8, 8), (5, 2, 8, 8)])
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,17 @@ def test_convolution_activation_and_batch_norm_in_training_mode(
     check(module.train(), torch.randn(2, 3, 16, 16))
 
 
+class LogSumExpOfSigmoid(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(24, 40)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.logsumexp(torch.sigmoid(self.linear(x)), dim=1)
+
+
 def test_logsumexp_of_sigmoid_of_linear() -> None:
-    linear = nn.Linear(24, 40)
-    module = Call(lambda x: torch.logsumexp(torch.sigmoid(linear(x)), dim=1))
-    module.linear = linear
-    check(module, torch.randn(5, 24))
+    check(LogSumExpOfSigmoid(), torch.randn(5, 24))
 
 
 def test_instance_norm() -> None:
