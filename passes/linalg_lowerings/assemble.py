@@ -34,8 +34,7 @@ def lower_concat(kernel: Kernel, op: Any) -> list[Value]:
     for operand in op.operation.operands:
         part = kernel.value(operand)
         starts = [start if i == dim else Dim.of(0) for i in range(len(dims))]
-        if not same(part.dims[dim], 0):
-            tensor = write_part(kernel, part, tensor, starts, [1] * len(dims))
+        tensor = write_part(kernel, part, tensor, starts, [1] * len(dims))
         start = start + part.dims[dim]
     return [tensor_value(tensor, dims, element)]
 
@@ -44,6 +43,8 @@ def write_part(
     kernel: Kernel, part: Value, tensor: ir.Value, starts: Sequence[Dim], steps: Sequence[int]
 ) -> ir.Value:
     """Compute `part` into the slice of `tensor` at `starts`; return the new tensor."""
+    if any(same(d, 0) for d in part.dims):
+        return tensor
     target = kernel.extract_slice(tensor, starts, part.dims, steps)
     (written,) = kernel.compute([part], [(target, dim_exprs(len(part.dims)))])
     return kernel.insert_slice(written, tensor, starts, part.dims, steps)

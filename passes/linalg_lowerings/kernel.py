@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metadef import ir
@@ -54,6 +54,15 @@ def compute_type(element: ir.Type) -> ir.Type:
 def accumulator_type(element: ir.Type) -> ir.Type:
     """Return the metadef element type in which sums of `element` are accumulated."""
     return ir.F32Type.get() if isinstance(element, (ir.F16Type, ir.BF16Type)) else element
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to write a value: a tensor, its map from the value's index, and the old values there."""
+
+    tensor: ir.Value
+    map: AffineExprs
+    claims: tuple[ir.Value, ...]
 
 
 @dataclass
@@ -235,7 +244,10 @@ class Kernel:
         (as a view of it), or a new temporary.
         """
         place = self._output_place(old, dims, element) if old is not None else None
-        return place or (self.empty(dims, element), dim_exprs(len(dims)))
+        if place is None:
+            return self.empty(dims, element), dim_exprs(len(dims))
+        self.claimed.update(place.claims)
+        return place.tensor, place.map
 
     def plain_destination(self, old: ir.Value | None, dims: Dims, element: ir.Type) -> ir.Value:
         """Return a tensor of exactly `dims` to write a value to: an output, or a temporary."""
@@ -246,45 +258,41 @@ class Kernel:
             return self.outputs[old]
         return self.empty(dims, element)
 
-    def _output_place(
-        self, old: ir.Value, dims: Dims, element: ir.Type
-    ) -> tuple[ir.Value, AffineExprs] | None:
+    def _output_place(self, old: ir.Value, dims: Dims, element: ir.Type) -> Place | None:
         if element != element_of(old.type) or old in self.claimed:
             return None
         old_dims = dims_of(old.type)
         if old in self.outputs:
-            place = self.outputs[old], dim_exprs(len(old_dims))
+            place: Place | None = Place(self.outputs[old], dim_exprs(len(old_dims)), ())
         else:
-            found = self._place_through_view(old, element)
-            if found is None:
-                return None
-            place = found
+            place = self._place_through_view(old, element)
+        if place is None:
+            return None
         if old_dims != tuple(dims):
-            if place[1] != dim_exprs(len(old_dims)):
+            if place.map != dim_exprs(len(old_dims)):
                 return None
-            view = views.reshape_tensor(self, place[0], old_dims, dims)
-            place = view, dim_exprs(len(dims))
-        self.claimed.add(old)
-        return place
+            view = views.reshape_tensor(self, place.tensor, old_dims, dims)
+            place = Place(view, dim_exprs(len(dims)), place.claims)
+        return replace(place, claims=(*place.claims, old))
 
-    def _place_through_view(
-        self, old: ir.Value, element: ir.Type
-    ) -> tuple[ir.Value, AffineExprs] | None:
+    def _place_through_view(self, old: ir.Value, element: ir.Type) -> Place | None:
         dims = dims_of(old.type)
         for use in old.uses:
             user = use.owner.operation
+            if user.name not in ("metadef.reshape", "metadef.transpose"):
+                continue
+            result = user.results[0]
             if user.name == "metadef.reshape":
-                found = self._output_place(user.results[0], dims, element)
-                if found is not None:
-                    return found
-            elif user.name == "metadef.transpose":
-                result = user.results[0]
-                found = self._output_place(result, dims_of(result.type), element)
-                if found is not None:
-                    perm = list(ir.DenseI64ArrayAttr(user.attributes["perm"]))
-                    positions = dim_exprs(len(dims))
-                    inner = [positions[p] for p in perm]
-                    return found[0], tuple(compose(e, inner, len(dims)) for e in found[1])
+                place = self._output_place(result, dims, element)
+                if place is not None:
+                    return place
+                continue
+            place = self._output_place(result, dims_of(result.type), element)
+            if place is not None:
+                positions = dim_exprs(len(dims))
+                inner = [positions[p] for p in ir.DenseI64ArrayAttr(user.attributes["perm"])]
+                moved = tuple(compose(e, inner, len(dims)) for e in place.map)
+                return replace(place, map=moved)
         return None
 
     def whole(self, tensor: ir.Value, rank: int) -> tuple[ir.Value, AffineExprs]:

@@ -69,6 +69,8 @@ def slice_dim(kernel: Kernel, value: Value, dim: int, start: Dim, step: int, ext
     """
     rank = len(value.dims)
     dims = tuple(extent if i == dim else d for i, d in enumerate(value.dims))
+    if any(same(d, 0) for d in dims):
+        return Value(dims, Constant(value.element, 0))
     along = ir.AffineExpr.get_dim(dim)
     positions = list(dim_exprs(rank))
     positions[dim] = along * step + (start.value if start.is_static else 0)
