@@ -44,6 +44,7 @@ from metadef.dialects.metadef.ops.softmax import softmax
 from metadef.dialects.metadef.ops.sort import sort
 from metadef.dialects.metadef.ops.take import take
 from metadef.dialects.metadef.ops.transpose import transpose
+from metadef.dialects.metadef.ops.unpack import unpack
 from metadef.dialects.metadef.ops.weight import weight
 from metadef.dialects.metadef.ops.yield_ import yield_
 from metadef.dialects.metadef.pointwise_fns import POINTWISE_FNS
@@ -434,6 +435,12 @@ def test_movement(run: Any) -> None:
     same(run(lambda a: broadcast(a, [2, 3, 4]), x)[0], np.broadcast_to(x, (2, 3, 4)))
     same(run(lambda a: slice(a, 1, 3, 2, -2), x)[0], x[:, 3::-2])
     same(run(lambda a, b: concat([a, b], 0), x, x[:1])[0], np.concatenate([x, x[:1]]))
+
+
+def test_unpack_reads_panels(run: Any) -> None:
+    w = randn(6, 5)
+    panels = np.pad(w, [(0, 2), (0, 0)]).reshape(2, 4, 5).transpose(0, 2, 1)
+    same(run(lambda a: unpack(a, 0, 0, 6), np.ascontiguousarray(panels))[0], w)
 
 
 def test_concat_of_more_shapes_than_groups(run: Any) -> None:
