@@ -34,3 +34,20 @@ def byte_size(type_: ir.Type) -> Dim:
 def element_bytes(element: ir.Type) -> int:
     width: int = element.width  # type: ignore[attr-defined]
     return (width + 7) // 8
+
+
+def values_known_once(block: ir.Block, without: str = "") -> set[ir.Value]:
+    """Return the values that weights and constants alone decide, with static shapes.
+
+    Results of ops named `without`, and what depends on them, are left out.
+    """
+    known: set[ir.Value] = set()
+    for op in block.operations:
+        if op.operation.name == without:
+            continue
+        results = list(op.operation.results)
+        if all(v in known for v in op.operation.operands) and all(
+            ir.ShapedType(r.type).has_static_shape for r in results
+        ):
+            known.update(results)
+    return known

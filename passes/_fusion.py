@@ -48,14 +48,14 @@ CONVS = frozenset({"metadef.conv", "metadef.conv_transpose"})
 
 
 class Fusion:
-    """Decides the groups of `ops`; `once` are the ops that depend on weights alone."""
+    """Decides the groups of `ops`; `once` are the values that weights alone decide."""
 
     def __init__(
-        self, ops: Sequence[ir.OpView], once: Collection[ir.Operation], max_ops: int
+        self, ops: Sequence[ir.OpView], once: Collection[ir.Value], max_ops: int
     ) -> None:
         self.groups = Groups(ops)
         self.max_ops = max_ops
-        self._once = [op.operation in once for op in ops]
+        self._once = [all(r in once for r in op.operation.results) for op in ops]
         self._dims: dict[ir.Type, tuple[Dim, ...]] = {}
 
     def run(self) -> Groups:

@@ -13,7 +13,7 @@ from metadef.dialects.metadef.shapes import ONE
 from metadef.dialects.metadef.types import dims_of
 from metadef.pipeline import Pass
 
-from ._buffers import RESHAPE, has_uses, owner_of, root_of
+from ._buffers import RESHAPE, has_uses, owner_of, root_of, values_known_once
 from ._fusion import UNPACK, Fusion
 
 WEIGHT = "metadef.weight"
@@ -60,7 +60,8 @@ def _form(block: ir.Block, max_ops: int) -> None:
     cloned = _find_cloned(ops)
     _copy_shared_results(ops[-1], cloned)
     ops = list(block.operations)
-    once = _find_once(ops)
+    # An unpack is a view for who reads the weight, not something to make of it.
+    once = values_known_once(block, without=UNPACK)
     real = [op for op in ops if op.operation not in cloned and op.operation.name != WEIGHT]
     groups = Fusion(real, once, max_ops).run()
     end = real[-1]
@@ -148,19 +149,6 @@ def _find_cloned(ops: Sequence[ir.OpView]) -> frozenset[ir.Operation]:
             if op.name != "metadef.pointwise" or all(d == ONE for d in dims):
                 found.add(op)
     return frozenset(found)
-
-
-def _find_once(ops: Sequence[ir.OpView]) -> set[ir.Operation]:
-    """Return the ops whose results depend on weights and constants alone and have static shapes."""
-    found: set[ir.Operation] = set()
-    for op in (o.operation for o in ops[:-1]):
-        if op.name == UNPACK:
-            continue  # a view for who reads the weight, not something to make of it
-        if all(owner_of(v) in found for v in op.operands) and all(
-            ir.ShapedType(r.type).has_static_shape for r in op.results
-        ):
-            found.add(op)
-    return found
 
 
 def _copy_shared_results(end: ir.OpView, cloned: frozenset[ir.Operation]) -> None:
