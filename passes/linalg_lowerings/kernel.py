@@ -58,7 +58,7 @@ def accumulator_type(element: ir.Type) -> ir.Type:
 
 @dataclass(frozen=True)
 class Place:
-    """Where to write a value: a tensor, its map from the value's index, and the old values there."""
+    """Where to write a value: a tensor, its map from the index, and the old values that are there."""
 
     tensor: ir.Value
     map: AffineExprs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from metadef import ir
-from metadef.diagnostics import UnsupportedOpError
 
 from .expression import Value
 from .kernel import Kernel, result_type, tensor_value
+from .opaque_probe import probe
 from .torch_mlir_path import lowered_text
 
 
@@ -77,16 +77,7 @@ def torch_module_text(op: ir.OpView) -> str:
 def can_lower_opaque(op_or_module_text: ir.OpView | str) -> str | None:
     """Return why an opaque op, or a module of torch ops with one `@main`, cannot be lowered.
 
-    torch-mlir may abort on what it does not expect: whoever must survive that calls
-    `opaque_probe.probe`, which asks another process.
+    None says that it can. Another process answers, because torch-mlir may abort.
     """
     text = op_or_module_text
-    if not isinstance(text, str):
-        text = torch_module_text(text)
-    try:
-        lowered_text(text)
-    except UnsupportedOpError as error:
-        return str(error)
-    except ir.MLIRError as error:
-        return str(error).splitlines()[0]
-    return None
+    return probe(text if isinstance(text, str) else torch_module_text(text))

@@ -108,7 +108,7 @@ def _sin_pi(s: Scalars, x: ir.Value) -> ir.Value:
 
 
 def copysign(s: Scalars, magnitude: ir.Value, sign: ir.Value) -> ir.Value:
-    """Choose by the sign bit: LLVM's copysign does not select when the sign was widened from bf16."""
+    """Choose by the sign bit: LLVM's copysign fails to select when the sign is a widened bf16."""
     bits = ir.IntegerType.get_signless(ir.FloatType(sign.type).width)
     negative = compare("lt", _A.bitcast(bits, sign), s.constant(bits, 0))
     positive = _M.absf(magnitude)

@@ -61,12 +61,24 @@ def lowered_text(text: str) -> str:
         return module.operation.get_asm(enable_debug_info=True)
 
 
+def refusal(text: str) -> str | None:
+    """Return why a module of torch ops cannot be lowered, or None if it can."""
+    try:
+        lowered_text(text)
+    except UnsupportedOpError as error:
+        return str(error)
+    except ir.MLIRError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 def _run(module: ir.Module, step: str) -> None:
     try:
         ir.passmanager.PassManager.parse(f"builtin.module({step})").run(module.operation)
     except ir.MLIRError as error:
         first = str(error.error_diagnostics[0].message) if error.error_diagnostics else str(error)
-        raise UnsupportedOpError(f"torch-mlir's {step}: {first.splitlines()[0]}") from error
+        # The message goes on with the op in full, after its name.
+        raise UnsupportedOpError(f"torch-mlir's {step}: {first.split(': %')[0]}") from error
 
 
 def _only_function(module: ir.Module) -> ir.OpView:
