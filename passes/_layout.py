@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metadef import ir
-from metadef.dialects.metadef.ops.reshape import reshape
 from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.shapes import shape_of
 from metadef.symbolic import product
 
 from ._buffers import element_bytes, owner_of
 from ._permutations import Perm, compose, inverse, is_identity
-from ._reshapes import moves_only_ones
+from ._reshapes import moves_only_ones, reshaped
 
 #: what a symbolic dim is taken to be when two ways are compared
 _TYPICAL_DIM = 16
@@ -33,7 +32,7 @@ class Sweep:
         if is_identity(perm):
             return source
         if moves_only_ones(perm, dims):
-            return reshape(source, [dims[p] for p in perm])
+            return reshaped(source, [dims[p] for p in perm])
         value = transpose(source, perm)
         self.views[value] = (source, perm)
         return value
@@ -82,7 +81,7 @@ class Sweep:
         """Build `transpose(x, perm)` to stay where it is, a reshape where that is the same."""
         dims = shape_of(x).dims
         if moves_only_ones(perm, dims):
-            return reshape(x, [dims[p] for p in perm])
+            return reshaped(x, [dims[p] for p in perm])
         return transpose(x, perm)
 
     def note_once(self, operands: Sequence[ir.Value], results: Sequence[ir.Value]) -> None:

@@ -28,7 +28,6 @@ from metadef.dialects.metadef.ops.pad import pad
 from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.pool import pool
 from metadef.dialects.metadef.ops.reduce import reduce
-from metadef.dialects.metadef.ops.reshape import reshape
 from metadef.dialects.metadef.ops.slice import slice as slice_dim
 from metadef.dialects.metadef.ops.softmax import softmax
 from metadef.dialects.metadef.ops.transpose import transpose
@@ -37,7 +36,7 @@ from metadef.symbolic import Dim, product
 
 from ._layout import Sweep
 from ._permutations import compose, inverse, to_channels_first
-from ._reshapes import push_through
+from ._reshapes import push_through, reshaped
 
 Rule = Callable[[Sweep, Any], "ir.Value | None"]
 
@@ -50,7 +49,7 @@ def sink_below_conv(sweep: Sweep, op: Any) -> ir.Value | None:
     perm = to_channels_first(shape_of(x).rank)
     groups = integer(op, "groups")
     out, per_group, *kernel = shape_of(w).dims
-    split = reshape(w, [groups, out // groups, per_group, *kernel])
+    split = reshaped(w, [groups, out // groups, per_group, *kernel])
     order = (0, *range(3, 3 + len(kernel)), 2, 1)
     y = conv(
         sweep.source_of(x, perm),
@@ -101,16 +100,16 @@ def turn_conv_transpose_into_contraction(sweep: Sweep, op: Any) -> ir.Value | No
     batch, *spatial, _ = shape_of(source).dims
     n = len(spatial)
     columns = product([*kernel, out])
-    matrix = reshape(sweep.reorder(w, (0, *range(2, 2 + n), 1)), [inputs, columns])
-    y = contraction(reshape(source, [product([batch, *spatial]), inputs]), matrix)
+    matrix = reshaped(sweep.reorder(w, (0, *range(2, 2 + n), 1)), [inputs, columns])
+    y = contraction(reshaped(source, [product([batch, *spatial]), inputs]), matrix)
     if bias:
         tiled = broadcast(bias[0], [*kernel, out])
-        y = pointwise("add", y, reshape(tiled, [columns]))
-    y = reshape(y, [batch, *spatial, *kernel, out])
+        y = pointwise("add", y, reshaped(tiled, [columns]))
+    y = reshaped(y, [batch, *spatial, *kernel, out])
     interleave = [a for i in range(n) for a in (1 + i, 1 + n + i)]
     y = transpose(y, [0, *interleave, 1 + 2 * n])
     sizes = [s * k for s, k in zip(spatial, kernel, strict=True)]
-    return sweep.view(reshape(y, [batch, *sizes, out]), perm)
+    return sweep.view(reshaped(y, [batch, *sizes, out]), perm)
 
 
 def merge_transposes(sweep: Sweep, op: Any) -> ir.Value | None:
@@ -135,7 +134,7 @@ def sink_below_pointwise(sweep: Sweep, op: Any) -> ir.Value | None:
         dims = shape_of(value).dims
         if not all(d == ONE for d in dims):
             if len(dims) < result.rank:
-                value = reshape(value, [ONE] * (result.rank - len(dims)) + list(dims))
+                value = reshaped(value, [ONE] * (result.rank - len(dims)) + list(dims))
             value = sweep.source_of(value, perm)
         operands.append(value)
     y = pointwise(text(op, "fn"), *operands, element=result.element)
@@ -227,7 +226,7 @@ def sink_below_reshape(sweep: Sweep, op: Any) -> ir.Value | None:
     if pushed is None:
         return None
     dims, outer = pushed
-    return sweep.view(reshape(source, dims), outer)
+    return sweep.view(reshaped(source, dims), outer)
 
 
 RULES: dict[str, Rule] = {

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metadef.symbolic import Dim
+from metadef import ir
+from metadef.dialects.metadef.ops.reshape import reshape
+from metadef.dialects.metadef.shapes import ONE, shape_of
+from metadef.symbolic import Dim, DimLike
 
+from ._buffers import RESHAPE, owner_of
 from ._permutations import Perm, is_identity
 
-ONE = Dim.of(1)
 Group = tuple[range, range]
 
 
@@ -33,6 +36,16 @@ def groups_of(before: Sequence[Dim], after: Sequence[Dim]) -> list[Group] | None
     last_before, last_after = groups[-1]
     groups[-1] = (range(last_before.start, len(before)), range(last_after.start, len(after)))
     return groups
+
+
+def reshaped(x: ir.Value, dims: Sequence[DimLike]) -> ir.Value:
+    """Return x with other dims, without a reshape of a reshape, or x itself where it has them."""
+    wanted = tuple(Dim.of(d) for d in dims)
+    while shape_of(x).dims != wanted and (owner := owner_of(x)) is not None:
+        if owner.name != RESHAPE:
+            break
+        x = owner.operands[0]
+    return x if shape_of(x).dims == wanted else reshape(x, wanted)
 
 
 def divides(a: Dim, b: Dim) -> bool:

@@ -10,15 +10,16 @@ from metadef.dialects.metadef.attributes import boolean, choice, integer, intege
 from metadef.dialects.metadef.ops.contraction import contraction
 from metadef.dialects.metadef.ops.norm import KINDS, norm
 from metadef.dialects.metadef.ops.pointwise import pointwise
-from metadef.dialects.metadef.ops.reshape import reshape
 from metadef.dialects.metadef.ops.softmax import softmax
 from metadef.dialects.metadef.shapes import ONE, broadcast_dims, shape_of
 from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
 from metadef.symbolic import Dim, product
 
+from ._buffers import owner_of
 from ._identities import fold_reshape, fold_transpose, producer
 from ._permutations import swaps_last_two
+from ._reshapes import reshaped
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def read_broadcast_batch_directly(op: Any) -> ir.Value | None:
             continue
         other = shape_of(operands[1 - i]).dims[:-2]
         if broadcast_dims(kept[:-2], other) == batch:
-            operands[i] = source if len(kept) == len(dims) else reshape(source, kept)
+            operands[i] = source if len(kept) == len(dims) else reshaped(source, kept)
     if operands == list(op.operands):
         return None
     return contraction(*operands, *_flags(op))
@@ -119,8 +120,8 @@ def merge_rows(op: Any) -> ir.Value | None:
     dims = shape_of(lhs).dims
     if shape_of(rhs).rank != 2 or len(dims) == 2 or flags[0]:
         return None
-    rows = reshape(lhs, [product(dims[:-1]), dims[-1]])
-    return reshape(contraction(rows, rhs, *flags), shape_of(op.results[0]).dims)
+    rows = reshaped(lhs, [product(dims[:-1]), dims[-1]])
+    return reshaped(contraction(rows, rhs, *flags), shape_of(op.results[0]).dims)
 
 
 @pattern("metadef.conv")
@@ -137,11 +138,11 @@ def turn_pointwise_conv_into_contraction(op: Any) -> ir.Value | None:
     ):
         return None
     dims = shape_of(x).dims
-    pixels = reshape(x, [product(dims[:-1]), dims[-1]])
-    y = contraction(pixels, reshape(w, kernel[-2:]))
+    pixels = reshaped(x, [product(dims[:-1]), dims[-1]])
+    y = contraction(pixels, reshaped(w, kernel[-2:]))
     if len(op.operands) == 3:
         y = pointwise("add", y, op.operands[2])
-    return reshape(y, shape_of(op.results[0]).dims)
+    return reshaped(y, shape_of(op.results[0]).dims)
 
 
 @pattern("metadef.pointwise")
@@ -149,21 +150,26 @@ def sink_reshape_below_pointwise(op: Any) -> ir.Value | None:
     """f(reshape(x), y) -> reshape(f(x, y')), where y' is y without the dims that were split.
 
     y' exists when y has the result's dims (then it is a reshape of y), or its dims are 1 except
-    trailing ones that the reshape leaves alone (a scalar, a bias).
+    trailing ones that the reshape leaves alone (a scalar, a bias). A reshape of another kind sinks
+    when the other operands are scalars or reshapes of the same kind.
     """
     result = shape_of(op.results[0])
     source = _merged_source(op, result.dims)
+    with_dims = _with_dims
+    if source is None:
+        source = _computed_source(op, result.dims)
+        with_dims = _with_same_dims
     if source is None:
         return None
     merged = shape_of(source).dims
     operands: list[ir.Value] = []
     for value in op.operands:
-        other = _with_dims(value, result.dims, merged)
+        other = with_dims(value, result.dims, merged)
         if other is None:
             return None
         operands.append(other)
     y = pointwise(text(op, "fn"), *operands, element=result.element)
-    return reshape(y, result.dims)
+    return reshaped(y, result.dims)
 
 
 @pattern("metadef.norm")
@@ -183,7 +189,7 @@ def sink_reshape_below_norm(op: Any) -> ir.Value | None:
         axes=axes,
         eps=real(op, "eps"),
     )
-    return reshape(y, result.dims)
+    return reshaped(y, result.dims)
 
 
 @pattern("metadef.softmax")
@@ -193,7 +199,7 @@ def sink_reshape_below_softmax(op: Any) -> ir.Value | None:
     source = _sinkable(op.operands[0])
     if source is None or integer(op, "dim") != result.rank - 1:
         return None
-    return reshape(softmax(source, -1, boolean(op, "log")), result.dims)
+    return reshaped(softmax(source, -1, boolean(op, "log")), result.dims)
 
 
 def _sinkable(value: ir.Value) -> ir.Value | None:
@@ -216,19 +222,43 @@ def _merged_source(op: Any, dims: tuple[Dim, ...]) -> ir.Value | None:
     return None
 
 
+def _computed_source(op: Any, dims: tuple[Dim, ...]) -> ir.Value | None:
+    """Return the source of an operand that is a reshape of what an op computes."""
+    for value in op.operands:
+        inner = producer(value, "reshape")
+        if inner is not None and shape_of(value).dims == dims:
+            source: ir.Value = inner.operands[0]
+            owner = owner_of(source)
+            if owner is not None and owner.name not in ("metadef.weight", "metadef.reshape"):
+                return source
+    return None
+
+
+def _with_same_dims(
+    value: ir.Value, dims: tuple[Dim, ...], source: tuple[Dim, ...]
+) -> ir.Value | None:
+    """Return a scalar, or the source, of dims `source`, of a reshape to `dims`."""
+    if all(d == ONE for d in shape_of(value).dims):
+        return reshaped(value, [])
+    if shape_of(value).dims != dims:
+        return None
+    back = reshaped(value, source)
+    return None if producer(back, "reshape") is not None else back
+
+
 def _with_dims(
     value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]
 ) -> ir.Value | None:
     """Return an operand of an op over `split` dims for the same op over `merged` dims, or None."""
     dims = shape_of(value).dims
     if dims == split:
-        return reshape(value, merged)
+        return reshaped(value, merged)
     core = list(dims)
     while core and core[0] == ONE:
         core.pop(0)
     if len(core) >= len(merged):
         return None
-    return value if len(core) == len(dims) else reshape(value, core)
+    return value if len(core) == len(dims) else reshaped(value, core)
 
 
 def _flags(op: Any) -> list[bool]:
