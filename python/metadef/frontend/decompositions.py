@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -82,7 +82,7 @@ def _may_alias(op: Any) -> bool:
     return op._can_decompose() and any(r.alias_info is not None for r in op._schema.returns)
 
 
-def is_settled(graph: fx.Graph, table: Mapping[Any, Any]) -> bool:
+def is_settled(graph: fx.Graph) -> bool:
     """Say whether decomposing would change nothing that matters: it costs as much as exporting.
 
     True for a graph without effects whose ops are modelled, or are not in the table anyway.
@@ -101,7 +101,7 @@ def is_settled(graph: fx.Graph, table: Mapping[Any, Any]) -> bool:
             return False
         if op._schema.is_mutable or _is_stateful(node):
             return False
-        if op in table and not is_modelled(torch_op_name(op)):
+        if not is_modelled(torch_op_name(op)) and op in decomposition_table():
             return False
     return True
 

@@ -52,14 +52,13 @@ def export(
         MetadefError: torch.export refuses the model; its words and ours say why.
     """
     program, parameters, names = _program(model, args, kwargs, dynamic_shapes)
-    table = decomposition_table()
-    if is_settled(program.graph_module.graph, table):
+    if is_settled(program.graph_module.graph):
         return _exported(program, copy_graph(program.graph_module)[0], parameters, names)
     with torch.no_grad(), warnings.catch_warnings():
         # torch copies its own treespecs with `isinstance` checks that it deprecated
         warnings.filterwarnings("ignore", r"`isinstance\(treespec", FutureWarning)
         try:
-            program = program.run_decompositions(table)
+            program = program.run_decompositions(decomposition_table())
         except Exception as error:
             raise MetadefError(f"cannot decompose the exported model: {_words(error)}") from error
     return _exported(program, program.graph_module, parameters, names)

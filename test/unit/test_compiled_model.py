@@ -1,0 +1,153 @@
+"""A compiled model is called like the model: pytrees, mutations, sharing, symbols, options."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import metadef
+import pytest
+import torch
+from metadef.diagnostics import InputError, MetadefError
+from torch import nn
+from torch.export import Dim
+
+
+class Everything(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.arange(4.0))
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x: dict[str, torch.Tensor], n: int, scale: Any = None) -> dict[str, Any]:
+        self.count.add_(1)
+        y = x["a"] * self.weight
+        if scale is not None:
+            y = y * scale
+        return {"y": y, "pair": (y + 1, None), "x": x["a"], "n": n, "w": self.weight}
+
+
+def test_results_have_the_models_structure() -> None:
+    model = Everything()
+    x = {"a": torch.randn(3, 4)}
+    compiled = metadef.compile(model, (x, 5), {"scale": torch.tensor(2.0)})
+    got = compiled(x, n=5, scale=torch.tensor(2.0))
+    expected = x["a"] * model.weight.detach() * 2
+    torch.testing.assert_close(got["y"], expected)
+    torch.testing.assert_close(got["pair"][0], expected + 1)
+    assert got["pair"][1] is None and got["n"] == 5
+    assert got["x"] is x["a"] and torch.equal(got["w"], model.weight)
+
+
+def test_buffers_are_written_back() -> None:
+    model = Everything()
+    x = {"a": torch.ones(1, 4)}
+    compiled = metadef.compile(model, (x, 1))
+    before = model.count.item()
+    compiled(x, 1)
+    compiled(x, 1)
+    assert model.count.item() == before + 2
+
+
+def test_arguments_are_written_back() -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        x.mul_(2)
+        return y
+
+    compiled = metadef.compile(model, (torch.ones(3),))
+    x = torch.tensor([1.0, 2.0, 3.0])
+    y = compiled(x)
+    assert x.tolist() == [2.0, 4.0, 6.0] and y.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_batch_norm_in_training_updates_its_statistics() -> None:
+    torch.manual_seed(0)
+    model, twin = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    x = torch.randn(8, 3)
+    compiled = metadef.compile(model, (x,))
+    torch.testing.assert_close(compiled(x), twin(x))
+    torch.testing.assert_close(model.running_var, twin.running_var)
+    assert model.num_batches_tracked == twin.num_batches_tracked
+
+
+def test_a_fresh_result_shares_no_memory() -> None:
+    compiled = metadef.compile(lambda x: (x.clone(), x.reshape(4)), (torch.ones(2, 2),))
+    x = torch.ones(2, 2)
+    copy, _ = compiled(x)
+    copy.add_(1)
+    assert x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_results_outlive_later_calls() -> None:
+    compiled = metadef.compile(lambda x: x + 1, (torch.ones(4),))
+    first = compiled(torch.zeros(4))
+    compiled(torch.full((4,), 9.0))
+    assert first.tolist() == [1, 1, 1, 1]
+
+
+def test_symbols_take_each_call_s_sizes() -> None:
+    batch = Dim("batch", max=16)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Softmax(-1))
+    compiled = metadef.compile(model, (torch.ones(3, 4),), dynamic_shapes=({0: batch},))
+    for rows in (2, 7, 16):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(compiled(x), model(x).detach())
+    with pytest.raises(InputError, match="batch at least .* at most 16, got 17"):
+        compiled(torch.ones(17, 4))
+
+
+def test_transformers_outputs_keep_their_class() -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=9
+    )
+    model = transformers.BertModel(config).eval()
+    ids = torch.randint(0, 9, (2, 5))
+    compiled = metadef.compile(model, (ids,))
+    got, expected = compiled(ids), model(ids)
+    assert type(got) is type(expected)
+    torch.testing.assert_close(
+        got.last_hidden_state, expected.last_hidden_state, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_report_mlir_and_plan() -> None:
+    told: list[tuple[str, int, int]] = []
+    compiled = metadef.compile(
+        nn.Linear(4, 4), (torch.ones(2, 4),), progress=lambda *step: told.append(step)
+    )
+    report = compiled.report()
+    assert report.parts == 1 and report.kernels >= 1 and not report.fallbacks
+    assert [s.name for s in report.stages][:4] == ["export", "check", "import", "convert-torch-to-metadef"]
+    assert {"export", "kernels"} <= {stage for stage, _, _ in told}
+    assert "torch.aten.linear" in compiled.mlir("import")
+    assert "metadef.contraction" in compiled.mlir("convert-torch-to-metadef")
+    (part,) = compiled.plan["parts"]
+    assert set(part["dispatches"]) <= set(part["kernels"])
+    with pytest.raises(MetadefError, match="no stage 'infer-shape'; did you mean 'infer-shapes'"):
+        compiled.mlir("infer-shape")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": 0}, "threads: expected at least 1, got 0"),
+        ({"threads": "2"}, "threads: expected an int, got str"),
+        ({"fallback": "never"}, "fallback: expected 'eager' or 'error', got 'never'"),
+    ],
+)
+def test_bad_options_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(MetadefError, match=message):
+        metadef.compile(nn.ReLU(), (torch.ones(1),), **options)
+
+
+def test_the_ir_after_each_pass_goes_to_a_folder(tmp_path: Any) -> None:
+    metadef.compile(nn.ReLU(), (torch.ones(2),), print_ir_after_all=True, ir_dir=tmp_path)
+    assert any("convert-torch-to-metadef" in file.name for file in tmp_path.iterdir())
+
+
+def test_nothing_is_warned_of_a_native_model() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metadef.compile(nn.LSTM(4, 4), (torch.ones(3, 1, 4),))
