@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from metadef import ir
-from metadef.dialects.metadef.attributes import integer, integers, scalar, text
+from metadef.dialects.metadef.attributes import choice, integer, integers, scalar, text
 from metadef.dialects.metadef.literals import array_of
 from metadef.dialects.metadef.ops.broadcast import broadcast
 from metadef.dialects.metadef.ops.concat import concat
+from metadef.dialects.metadef.ops.conv import conv
 from metadef.dialects.metadef.ops.fill import fill
 from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.reshape import reshape
 from metadef.dialects.metadef.ops.slice import slice as slice_dim
 from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.shapes import ONE, broadcast_dims, shape_of
+from metadef.dialects.metadef.windows import LAYOUTS, spatial_axes
 from metadef.rewrite import Pattern, pattern
 from metadef.symbolic import Dim
 
@@ -220,6 +222,32 @@ def drop_empty_pad(op: Any) -> ir.Value | None:
     return _if_same_type(op.operands[0], op.results[0])
 
 
+@pattern("metadef.conv")
+def fold_pad_into_conv(op: Any) -> ir.Value | None:
+    """conv(pad(x)) -> conv(x) with more padding, for a pad of spatial dims by zeros."""
+    inner = producer(op.operands[0], "pad")
+    if inner is None or text(inner, "mode") != "constant" or scalar(inner, "value") != 0:
+        return None
+    low, high = integers(inner, "low"), integers(inner, "high")
+    layout = choice(op, "layout", LAYOUTS)
+    axes = spatial_axes(layout, len(low))
+    if any(low[i] or high[i] for i in range(len(low)) if i not in axes) or min(*low, *high) < 0:
+        return None
+    padding = integers(op, "padding")
+    for i, axis in enumerate(axes):
+        padding[2 * i] += low[axis]
+        padding[2 * i + 1] += high[axis]
+    return conv(
+        inner.operands[0],
+        *list(op.operands)[1:],
+        strides=integers(op, "strides"),
+        padding=padding,
+        dilations=integers(op, "dilations"),
+        groups=integer(op, "groups"),
+        layout=layout,
+    )
+
+
 @pattern("metadef.reduce")
 def drop_reduce_of_ones(op: Any) -> ir.Value | None:
     """A reduction over dims of 1 alone -> `reshape`."""
@@ -240,6 +268,7 @@ IDENTITIES: tuple[Pattern, ...] = (
     fold_slice,
     fold_concat,
     drop_empty_pad,
+    fold_pad_into_conv,
     drop_reduce_of_ones,
 )
 

@@ -20,6 +20,8 @@ INIT = "init"
 RESULTS = "metadef.results"
 
 _MEBIBYTE = 1 << 20
+#: ops that say little about a kernel
+_NAMELESS = frozenset({"constant", "fill", "iota", "dim", "unpack", "broadcast"})
 _NAME_PARTS = 3
 
 
@@ -133,7 +135,7 @@ class _Outliner:
         for op in list(block.operations)[:-1]:
             kind = op.operation.name.removeprefix("metadef.")
             part = text(op, "fn") if kind == "pointwise" else kind
-            if kind not in ("constant", "fill", "iota", "dim") and part not in parts:
+            if kind not in _NAMELESS and part not in parts:
                 parts.append(part)
         stem = "_".join(parts[:_NAME_PARTS]) or "constant"
         stem = re.sub(r"\W", "_", stem)
