@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import metadef
 import pytest
 import torch
-from metadef.diagnostics import InputError, MetadefError
 from torch import nn
 from torch.export import Dim
+
+import metadef
+from metadef.diagnostics import InputError, MetadefError
 
 
 class Everything(nn.Module):
@@ -100,7 +101,11 @@ def test_symbols_take_each_call_s_sizes() -> None:
 def test_transformers_outputs_keep_their_class() -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=9
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        vocab_size=9,
     )
     model = transformers.BertModel(config).eval()
     ids = torch.randint(0, 9, (2, 5))
@@ -119,7 +124,12 @@ def test_report_mlir_and_plan() -> None:
     )
     report = compiled.report()
     assert report.parts == 1 and report.kernels >= 1 and not report.fallbacks
-    assert [s.name for s in report.stages][:4] == ["export", "check", "import", "convert-torch-to-metadef"]
+    assert [s.name for s in report.stages][:4] == [
+        "export",
+        "check",
+        "import",
+        "convert-torch-to-metadef",
+    ]
     assert {"export", "kernels"} <= {stage for stage, _, _ in told}
     assert "torch.aten.linear" in compiled.mlir("import")
     assert "metadef.contraction" in compiled.mlir("convert-torch-to-metadef")

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
+
 from metadef.diagnostics import MetadefError
 from metadef.frontend.dynamo import backend
-from torch import nn
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from metadef.diagnostics import MetadefError
-from metadef.frontend.export import Exported, export
 from torch import nn
 from torch.export import Dim
+
+from metadef.diagnostics import MetadefError
+from metadef.frontend.export import Exported, export
 
 
 def _ops(exported: Exported) -> list[str]:
@@ -113,7 +114,11 @@ def test_takes_functions_and_exported_programs() -> None:
 def test_transformers_outputs_keep_their_class() -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=9
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        vocab_size=9,
     )
     model = transformers.BertModel(config).eval()
     exported = export(model, (torch.ones(1, 4, dtype=torch.int64),))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from metadef.frontend.export import export
-from metadef.frontend.importer import import_graph
 from torch import nn
 from torch.export import Dim
+
+from metadef.frontend.export import export
+from metadef.frontend.importer import import_graph
 
 
 def _import(model: Any, args: Any, shapes: Any = None, debug: bool = False) -> str:
@@ -82,7 +83,5 @@ def test_integers_that_no_dialect_has_are_expressions() -> None:
     def model(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.full((torch.sym_max(x.shape[0], y.shape[0]),), 1.5)
 
-    text = _import(
-        model, (torch.ones(3), torch.ones(4)), {"x": {0: Dim("A")}, "y": {0: Dim("B")}}
-    )
+    text = _import(model, (torch.ones(3), torch.ones(4)), {"x": {0: Dim("A")}, "y": {0: Dim("B")}})
     assert 'torch.symbolic_int "max(' in text

@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import metadef
 import pytest
 import torch
+from torch import nn
+
+import metadef
 from metadef.diagnostics import UnsupportedOpError
 from metadef.frontend.export import export
 from metadef.frontend.partition import MetadefWarning, partition
 from metadef.frontend.support import Support
-from torch import nn
 
 
 class Mixed(nn.Module):

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
+from torch.export import Dim
+
 from metadef.diagnostics import InputError
 from metadef.frontend.export import export
 from metadef.frontend.signature import Signature
-from torch import nn
-from torch.export import Dim
 
 
 class Nested(nn.Module):
@@ -87,9 +88,7 @@ def test_takes_arguments_by_position_or_keyword(nested: Signature, args: Any, kw
         ((_x(), Y, 3, 1, 2, 3), {}, r"argument 'flag': not among"),
     ],
 )
-def test_names_the_wrong_argument(
-    nested: Signature, args: Any, kwargs: Any, message: str
-) -> None:
+def test_names_the_wrong_argument(nested: Signature, args: Any, kwargs: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         nested.bind(args, kwargs)
 

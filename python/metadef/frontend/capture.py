@@ -1,4 +1,4 @@
-"""What the front end knows of a model: a functional aten graph and what its inputs and outputs are."""
+"""What the front end knows of a model: a functional aten graph, and what goes in and out."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Mutation:
 
 @dataclass
 class Capture:
-    """A functional aten graph; `source_of` says what its placeholders are, its outputs are distinct."""
+    """A functional aten graph with distinct outputs; `source_of` tells about its placeholders."""
 
     module: fx.GraphModule
     source_of: dict[fx.Node, Source]

@@ -98,6 +98,5 @@ def _unflattener(spec: pytree.TreeSpec) -> Callable[[list[Any]], Any]:
     if spec.type in (tuple, list) and all(
         spec.child(i).is_leaf() for i in range(spec.num_children)
     ):
-        return spec.type  # type: ignore[no-any-return]
+        return spec.type
     return lambda leaves: pytree.tree_unflatten(leaves, spec)
-

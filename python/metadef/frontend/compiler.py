@@ -267,8 +267,8 @@ def default_options(
 
 
 def _device(device: DeviceSpec | str | Path | None) -> DeviceSpec:
-    from metadef.device.probe import probe
     from metadef.device.descriptor import load
+    from metadef.device.probe import probe
 
     if device is None:
         return probe()

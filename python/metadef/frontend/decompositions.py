@@ -13,7 +13,7 @@ from torch._decomp import get_decompositions, global_decomposition_table
 
 aten = torch.ops.aten
 
-#: decompositions that torch has but leaves out of its core table; without them these ops run eagerly
+#: decompositions that torch has but leaves out of its core table; without them torch runs the ops
 _EXTRA = (
     aten._adaptive_avg_pool2d,
     aten._addmm_activation,
@@ -68,7 +68,7 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
     """Return torch's core decompositions and a few more, minus the ops that we model whole."""
     from metadef.passes.convert_torch_to_metadef import is_modelled
 
-    table = dict(torch.export.default_decompositions().items())
+    table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
     table.update(get_decompositions(_EXTRA))
     return {
         op: rule
@@ -78,7 +78,7 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
 
 
 def _may_alias(op: Any) -> bool:
-    """Say whether a composite op may return its operand: it depends on strides, so torch decides."""
+    """Say whether a composite op may return its operand: that depends on strides."""
     return op._can_decompose() and any(r.alias_info is not None for r in op._schema.returns)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch._aot_autograd.utils import make_boxed_func
 
 from metadef.diagnostics import MetadefError
 

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import fx
@@ -198,13 +198,13 @@ def _exported(
             by_name[spec.arg.name] = source
         elif spec.kind in _STATE_KINDS:
             assert spec.target is not None
-            kind = "state" if spec.target in written else "weight"
+            kind: Literal["state", "weight"] = "state" if spec.target in written else "weight"
             name = weights.add(spec.target, _tensor(program, spec.target))
             source = Source(kind, name=name)
             by_name[spec.target] = source
         else:
             raise MetadefError(
-                f"input '{spec.arg.name}' is a {spec.kind.name.lower()}, which metadef does not take"
+                f"input '{spec.arg.name}': expected a tensor or a number, got a {spec.kind.name}"
             )
         sources[node] = source
     results, mutations = _results(module.graph, signature.output_specs, by_name)
@@ -227,8 +227,7 @@ def _results(
     mutations: list[tuple[fx.Node, Source]] = []
     for spec, node in zip(specs, output, strict=True):
         if spec.kind == OutputKind.USER_OUTPUT:
-            constant = isinstance(spec.arg, ConstantArgument)
-            results.append(spec.arg.value if constant else node)
+            results.append(spec.arg.value if isinstance(spec.arg, ConstantArgument) else node)
         elif spec.kind == OutputKind.TOKEN:
             raise MetadefError("effect tokens are not supported")
         else:

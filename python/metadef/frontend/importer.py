@@ -52,7 +52,7 @@ def import_graph(
     importer = FxImporter(
         context=context,
         config_check=False,
-        graph_node_importer_cls=functools.partial(_NodeImporter, symbols),  # type: ignore[arg-type]
+        graph_node_importer_cls=functools.partial(_NodeImporter, symbols),
     )
     importer._cc = _Context(context, py_attr_tracker=importer._py_attr_tracker)
     try:
@@ -96,7 +96,7 @@ def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
     return (chosen[-1][0], int(chosen[-1][1])) if chosen else None
 
 
-class _Context(ContextCache):  # type: ignore[misc]
+class _Context(ContextCache):
     """Locates each node at the innermost line of the model that made it."""
 
     def get_node_location(self, node: fx.Node) -> ir.Location | None:
@@ -106,7 +106,7 @@ class _Context(ContextCache):  # type: ignore[misc]
         return ir.Location.file(place[0], place[1], 0, context=self._c)
 
 
-class _NodeImporter(GraphNodeImporter):  # type: ignore[misc]
+class _NodeImporter(GraphNodeImporter):
     """Adds the dims of dynamic results and the expressions of integers to each op."""
 
     def __init__(self, symbols: Symbols, *args: Any) -> None:
@@ -157,7 +157,7 @@ class _NodeImporter(GraphNodeImporter):  # type: ignore[misc]
         super()._import_getitem(loc, node)
         owner = self._v[(node, 0)].owner
         if owner.name == "torch.prim.ListUnpack":
-            self._annotate(owner, node.args[0].meta["val"])
+            self._annotate(owner, node.all_input_nodes[0].meta["val"])
 
     def _annotate(self, operation: ir.Operation, value: Any) -> None:
         if isinstance(value, torch.SymInt):

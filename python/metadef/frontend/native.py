@@ -26,9 +26,7 @@ Graph = Callable[[Sequence[Any], Mapping[str, int]], list[Any]]
 class NativeGraph:
     """A whole graph as one native program: takes the flat leaves of a call, gives its values."""
 
-    def __init__(
-        self, capture: Capture, program: Program, shared: Collection[int] = ()
-    ) -> None:
+    def __init__(self, capture: Capture, program: Program, shared: Collection[int] = ()) -> None:
         """`shared` are the values whose memory is an input's or a weight's: see `_is_view`."""
         self._program = program
         nodes = capture.module.graph.output_node().args[0]
@@ -63,9 +61,7 @@ class MixedGraph:
 class NativePart(torch.nn.Module):
     """One native part of a mixed graph: binds the symbols from the tensors it is given."""
 
-    def __init__(
-        self, capture: Capture, program: Program, shared: Collection[int] = ()
-    ) -> None:
+    def __init__(self, capture: Capture, program: Program, shared: Collection[int] = ()) -> None:
         super().__init__()
         self._graph = NativeGraph(capture, program, shared)
         self._results = Results(capture.outputs, [], capture.weights)
@@ -97,7 +93,7 @@ class NativePart(torch.nn.Module):
 
 
 def _is_view(node: Any) -> bool:
-    """Say whether torch, too, gives a view of an input: a fresh tensor must not share its memory."""
+    """Say whether torch, too, gives a view of an input; a fresh tensor must not share memory."""
     while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
         if not any(r.alias_info is not None for r in node.target._schema.returns):
             return False
@@ -178,4 +174,3 @@ def _picker(sources: list[Source], weights: WeightStore) -> Callable[[Sequence[A
         return values
 
     return pick
-

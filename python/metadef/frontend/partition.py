@@ -55,7 +55,7 @@ def _more(others: list[Verdict]) -> str:
 _STRIDED_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
 
 
-class _Native(OperatorSupportBase):  # type: ignore[misc]
+class _Native(OperatorSupportBase):
     """Tells torch's partitioner which nodes may join a native part."""
 
     def __init__(self, verdicts: Mapping[fx.Node, Verdict]) -> None:
@@ -85,13 +85,13 @@ def partition(
     fused = partitioner.fuse_partitions(proposed, prefix="native_")
     # Fusing sorts the graph, which makes its nodes anew under their names.
     mixed.source_of.clear()
-    mixed.source_of.update(
-        {n: by_name[n.name] for n in fused.graph.nodes if n.op == "placeholder"}
-    )
+    mixed.source_of.update({n: by_name[n.name] for n in fused.graph.nodes if n.op == "placeholder"})
     parts = {}
     for node in fused.graph.nodes:
         if node.op == "call_module":
-            parts[str(node.target)] = _part(fused.get_submodule(str(node.target)), node, mixed)
+            inner = fused.get_submodule(str(node.target))
+            assert isinstance(inner, fx.GraphModule)
+            parts[str(node.target)] = _part(inner, node, mixed)
         elif node.target in _STRIDED_VIEWS:
             # Native results are row-major: the strides that torch traced the view with are gone.
             node.target = torch.ops.aten.reshape.default

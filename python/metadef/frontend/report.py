@@ -134,7 +134,9 @@ class Check:
                 groups.setdefault((v.kind, v.op, v.reason), []).append(v)
         order = {"eager": 0, "linalg": 1, "native": 2}
         rows = [("op", "runs", "count", "lines")]
-        for (kind, op, reason), found in sorted(groups.items(), key=lambda g: (order[g[0][0]], g[0])):
+        for (kind, op, reason), found in sorted(
+            groups.items(), key=lambda g: (order[g[0][0]], g[0])
+        ):
             lines = list(dict.fromkeys(v.line for v in found if v.line))
             shown = ", ".join(lines[:3]) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
             rows.append((op, kind + (f": {reason}" if reason else ""), str(len(found)), shown))
@@ -145,7 +147,10 @@ class Check:
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as aligned lines, the first one underlined."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     lines.insert(1, "  ".join("-" * w for w in widths))
     return lines
 

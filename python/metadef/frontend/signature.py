@@ -57,7 +57,8 @@ class Signature:
         #: every argument is positional and a leaf: the flat list is the arguments themselves
         self._flat_count = (
             args_spec.num_children
-            if not self._kwargs and all(args_spec.child(i).is_leaf() for i in range(args_spec.num_children))
+            if not self._kwargs
+            and all(args_spec.child(i).is_leaf() for i in range(args_spec.num_children))
             else None
         )
         tensors = [(i, leaf) for i, leaf in enumerate(self.leaves) if leaf.is_tensor]
@@ -156,7 +157,11 @@ class Signature:
         if self._parameters is None or name not in self._parameters.parameters:
             return False
         default = self._parameters.parameters[name].default
-        return type(value) is type(default) and not isinstance(value, torch.Tensor) and value == default
+        return (
+            type(value) is type(default)
+            and not isinstance(value, torch.Tensor)
+            and value == default
+        )
 
     def _report_structure(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
         pairs, _ = pytree.tree_flatten_with_path((args, kwargs))
@@ -259,9 +264,7 @@ def _checked(value: Any, leaf: Leaf) -> torch.Tensor:
     """
     expected = _describe(leaf)
     if not isinstance(value, torch.Tensor):
-        raise InputError(
-            f"argument {leaf.name}: expected {expected}, got {type(value).__name__}"
-        )
+        raise InputError(f"argument {leaf.name}: expected {expected}, got {type(value).__name__}")
     if type(value) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
         if hasattr(type(value), "__torch_dispatch__") and (
             type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
@@ -314,7 +317,9 @@ def _equal(a: Any, b: Any) -> bool:
 def _short(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {list(value.shape)}"
-    return repr(value) if isinstance(value, int | float | str | bool | None) else type(value).__name__
+    return (
+        repr(value) if isinstance(value, int | float | str | bool | None) else type(value).__name__
+    )
 
 
 def _describe(leaf: Leaf) -> str:

@@ -64,9 +64,7 @@ class Support:
         self._tried: dict[object, tuple[Kind, str]] = {}
         self._context: ir.Context | None = None
 
-    def verdicts(
-        self, graph: fx.Graph, *, to_object_code: bool = False
-    ) -> dict[fx.Node, Verdict]:
+    def verdicts(self, graph: fx.Graph, *, to_object_code: bool = False) -> dict[fx.Node, Verdict]:
         """Return the verdict of every op of the graph (not of placeholders and outputs).
 
         What metadef models counts as native; with `to_object_code` it has to compile, too.
@@ -140,7 +138,7 @@ def _is_random(node: fx.Node) -> bool:
     target: Any = node.target
     if target is torch.ops.aten.scaled_dot_product_attention.default:
         dropout = node.args[4] if len(node.args) > 4 else node.kwargs.get("dropout_p", 0.0)
-        return dropout != 0.0
+        return not (isinstance(dropout, float | int) and dropout == 0.0)
     return torch.Tag.nondeterministic_seeded in target.tags
 
 

@@ -1,4 +1,4 @@
-"""Symbolic sizes: from torch's sympy expressions to `metadef.symbolic.Dim`, and back from shapes."""
+"""Symbolic sizes: from torch's sympy expressions to `Dim`, and their values from shapes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shape_env_of(values: Iterable[Any]) -> ShapeEnv:
     """Return the shape environment that fake values of a graph belong to."""
     for value in values:
         if isinstance(value, torch.SymInt):
-            return value.node.shape_env  # type: ignore[no-any-return]
+            return value.node.shape_env
         if isinstance(value, FakeTensor) and value.fake_mode.shape_env is not None:
             return value.fake_mode.shape_env
     return ShapeEnv()
@@ -167,9 +167,9 @@ def _dim(expr: sympy.Basic, names: Mapping[str, str]) -> Dim:
         return sum((_dim(a, names) for a in args), Dim.of(0))
     if isinstance(expr, sympy.Mul):
         return product([_dim(a, names) for a in args])
-    if isinstance(expr, (sympy.Pow, torch_sympy.PowByNatural)):
-        if isinstance(args[1], sympy.Integer) and int(args[1]) >= 0:
-            return product([_dim(args[0], names)] * int(args[1]))
+    is_power = isinstance(expr, sympy.Pow | torch_sympy.PowByNatural)
+    if is_power and isinstance(args[1], sympy.Integer) and int(args[1]) >= 0:
+        return product([_dim(args[0], names)] * int(args[1]))
     call = _call_of(expr)
     if call is not None:
         return _fold(call, [_dim(a, names) for a in args])
