@@ -114,19 +114,44 @@ def expression(v: ir.Value) -> Dim | None:
 
 
 def _dim_of(op: ir.Operation) -> Dim | None:
-    """Return the dim of an argument or an allocation that `memref.dim` reads."""
-    buffer, at = op.operands[0], expression(op.operands[1])
+    """Return the dim that `memref.dim` reads."""
+    at = expression(op.operands[1])
     assert at is not None, f"{op} reads a dim that is not constant"
+    return _extent(op.operands[0], at.value)
+
+
+#: ops that give the dynamic sizes of their result as operands, and where the first one is
+_SIZE_OPERANDS = {"memref.alloc": 0, "memref.expand_shape": 1, "memref.view": 2}
+
+
+def _extent(buffer: ir.Value, at: int) -> Dim | None:
+    """Return a dim of an argument, an allocation (moved or not) or a view of one."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = ir.MemRefType(buffer.type).shape
+    if shape[at] != dynamic:
+        return Dim.of(shape[at])
+    before = sum(1 for n in shape[:at] if n == dynamic)
     owner = buffer.owner
     if isinstance(owner, ir.Block):
         func = owner.owner
         attrs = ir.DictAttr(ir.ArrayAttr(func.attributes["arg_attrs"])[buffer.arg_number])
-        return Dim.of(ir.ArrayAttr(attrs["metadef.dims"])[at.value].value)
-    shape = ir.MemRefType(buffer.type).shape
-    if owner.operation.name == "memref.alloc":
-        dynamic = ir.ShapedType.get_dynamic_size()
-        before = sum(1 for n in shape[: at.value] if n == dynamic)
-        return expression(owner.operation.operands[before])
+        return Dim.of(ir.ArrayAttr(attrs["metadef.dims"])[at].value)
+    op = owner.operation
+    if op.name in _SIZE_OPERANDS:
+        return expression(op.operands[_SIZE_OPERANDS[op.name] + before])
+    if op.name == "memref.subview":
+        segments = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+        return expression(op.operands[segments[0] + segments[1] + before])
+    if op.name == "memref.cast":
+        return _extent(op.operands[0], at)
+    if op.name == "memref.collapse_shape":
+        total = Dim.of(1)
+        for i in ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[at]):
+            part = _extent(op.operands[0], ir.IntegerAttr(i).value)
+            if part is None:
+                return None
+            total = total * part
+        return total
     return None
 
 
