@@ -116,7 +116,10 @@ class Kernel:
         with ir.InsertionPoint(self.head):
             if name in ("max", "min"):
                 return {"max": ir.arith.maxsi, "min": ir.arith.minsi}[name](a, b)
-            return scalar.floor_division(self.scalars(), a, b)[0 if name == "floordiv" else 1]
+            quotient = ir.arith.floordivsi(a, b)
+            if name == "floordiv":
+                return quotient
+            return ir.arith.subi(a, ir.arith.muli(quotient, b))
 
     def constant(self, type_: ir.Type, value: int | float | bool) -> ir.Value:
         """Return a constant scalar, made once at the head."""
