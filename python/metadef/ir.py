@@ -8,6 +8,7 @@ and the project's own dialects are loaded.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,9 @@ if TYPE_CHECKING:
 # an attribute of ours is read.
 _mlir.globals.append_dialect_search_prefix("metadef.dialects")
 
+# A dialect in Python is loaded through state that all contexts share.
+_loading = threading.Lock()
+
 
 def make_context() -> Context:
     """Return a context with torch-mlir's and Metadef's dialects loaded and no threads."""
@@ -88,7 +92,7 @@ def make_context() -> Context:
     context = Context()
     context.enable_multithreading(False)
     torch_dialect.register_dialect(context)
-    with context, Location.unknown():
+    with _loading, context, Location.unknown():
         load_dialects()
     return context
 
