@@ -53,10 +53,12 @@ def compile_kernels(
     cache: Cache,
     jobs: int = 2,
     on_kernel: OnKernel | None = None,
+    keep_failures: bool = True,
 ) -> dict[str, CompiledKernel]:
     """Return the compiled kernels of a planned back graph by name; equal kernels compile once.
 
-    At most `jobs` worker processes compile what the cache does not have.
+    At most `jobs` worker processes compile what the cache does not have. The text of a kernel that
+    fails is kept in a file, unless `keep_failures` is off.
 
     Raises:
         MetadefError: a kernel cannot be compiled; says which, where it comes from, and how to
@@ -79,7 +81,7 @@ def compile_kernels(
     try:
         # The largest first: the last to finish should be small.
         order = sorted(missing.values(), key=lambda source: -len(source.text))
-        futures = {executor.submit(_compile, source): source for source in order}
+        futures = {executor.submit(_compile, s, keep_failures): s for s in order}
         for future in as_completed(futures):
             source = futures[future]
             kernel = compiled[source.key] = future.result()
@@ -168,18 +170,19 @@ def _first_location(function: ir.OpView) -> str:
     return str(operations[0].location).removeprefix("loc(").removesuffix(")")
 
 
-def _compile(source: KernelSource) -> CompiledKernel:
+def _compile(source: KernelSource, keep_failure: bool) -> CompiledKernel:
     """Have a worker compile a kernel."""
+    hint = (lambda: _reproducer(source)) if keep_failure else str
     what = f"kernel '{source.name}' (from {source.location})"
     try:
         answer = WORKERS.ask(Message({"op": "build", "symbol": source.symbol}, source.text.encode()))
     except WorkerCrash as crash:
-        raise PipelineError(f"{what}: the compiler crashed: {crash}{_reproducer(source)}") from None
+        raise PipelineError(f"{what}: the compiler crashed: {crash}{hint()}") from None
     error = answer.header.get("error")
     if error is None:
         return CompiledKernel.from_bytes(source.name, answer.body)
     kind = MetadefError if answer.header["kind"] == "user" else PipelineError
-    raise kind(f"{what}: {error}{_reproducer(source)}")
+    raise kind(f"{what}: {error}{hint()}")
 
 
 def _reproducer(source: KernelSource) -> str:

@@ -32,15 +32,15 @@ class _Worker:
     log: IO[bytes]
 
     @staticmethod
-    def start() -> _Worker:
-        """Start a worker that finds metadef where this process has it."""
+    def start(program: str) -> _Worker:
+        """Start the module `program`, which finds metadef where this process has it."""
         import metadef
 
         (package, *_) = metadef.__path__
         paths = [str(Path(package).parent), os.environ.get("PYTHONPATH", "")]
         log = tempfile.TemporaryFile()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "metadef.codegen.worker"],
+            [sys.executable, "-P", "-m", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -98,9 +98,10 @@ class _Worker:
 
 
 class Workers:
-    """A pool of worker processes; `ask` may be called from several threads."""
+    """A pool of processes that run the module `program`; `ask` may be called from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str = "metadef.codegen.worker") -> None:
+        self._program = program
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -119,7 +120,7 @@ class Workers:
         with self._lock:
             self._leave_parents_workers()
             missing = count - len(self._idle)
-            self._idle += [_Worker.start() for _ in range(missing)]
+            self._idle += [_Worker.start(self._program) for _ in range(missing)]
 
     def end(self) -> None:
         """End the idle workers."""
@@ -134,7 +135,7 @@ class Workers:
         with self._lock:
             self._leave_parents_workers()
             worker = self._idle.pop() if self._idle else None
-        worker = worker or _Worker.start()
+        worker = worker or _Worker.start(self._program)
         try:
             yield worker
         except BaseException:

@@ -192,7 +192,9 @@ def _why_not(module: ir.Module, options: Options) -> str | None:
     """Bring a module of one converted op down to object code; return None, or why that failed."""
     try:
         PassRunner(keep_failures=False).run(module, passes_of("front")[1:])
-        compile_kernels(module, options.device, cache=options.cache, jobs=1)
+        compile_kernels(
+            module, options.device, cache=options.cache, jobs=1, keep_failures=False
+        )
     except MetadefError as error:
         return str(error).splitlines()[0]
     return None
