@@ -8,7 +8,7 @@ from metadef import ir
 from metadef.dialects.metadef.attributes import choice, integer, integers, scalar, text
 from metadef.dialects.metadef.literals import array_of
 from metadef.dialects.metadef.ops.broadcast import broadcast
-from metadef.dialects.metadef.ops.concat import concat
+from metadef.dialects.metadef.ops.concat import ConcatOp, concat
 from metadef.dialects.metadef.ops.conv import conv
 from metadef.dialects.metadef.ops.fill import fill
 from metadef.dialects.metadef.ops.pointwise import pointwise
@@ -209,7 +209,8 @@ def fold_concat(op: Any) -> ir.Value | None:
             parts.append(value)
     if len(parts) == 1:
         return _if_same_type(parts[0], op.results[0])
-    if not parts or parts == list(op.operands):
+    # Past the number of groups the builder makes a concat of concats.
+    if not parts or parts == list(op.operands) or len(parts) > ConcatOp.operand_groups:
         return None
     return concat(parts, dim)
 
