@@ -58,7 +58,7 @@ def accumulator_type(element: ir.Type) -> ir.Type:
 
 @dataclass(frozen=True)
 class Place:
-    """Where to write a value: a tensor, its map from the index, and the old values that are there."""
+    """Where to write a value: a tensor, its map from the index, and the old values that it holds."""
 
     tensor: ir.Value
     map: AffineExprs

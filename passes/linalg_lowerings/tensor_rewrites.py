@@ -52,6 +52,35 @@ def unshare_destinations(function: ir.OpView) -> None:
             op.operation.operands[i] = copy.results[0]
 
 
+def drop_overwritten_fills(function: ir.OpView) -> None:
+    """Let a generic that overwrites all of a filled destination write into an empty tensor."""
+    for op in list(ir.operations(function)):
+        if op.operation.name != "linalg.generic":
+            continue
+        operands = list(op.operation.operands)
+        first = ir.DenseI32ArrayAttr(op.operation.attributes["operandSegmentSizes"])[0]
+        maps = ir.ArrayAttr(op.operation.attributes["indexing_maps"])
+        block = op.operation.regions[0].blocks[0]
+        for i in range(first, len(operands)):
+            fill = operands[i].owner
+            if isinstance(fill, ir.Block) or fill.name != "linalg.fill":
+                continue
+            if list(block.arguments[i].uses) or not _covers(maps[i], operands[i].type):
+                continue
+            op.operation.operands[i] = fill.operands[1]
+
+
+def _covers(map_: ir.Attribute, type_: ir.Type) -> bool:
+    """Answer whether a map reaches every element: each dim is a loop of its own, or has size 1."""
+    loops = []
+    for expr, extent in zip(ir.AffineMapAttr(map_).value.results, type_.shape, strict=True):
+        if isinstance(expr, ir.AffineDimExpr):
+            loops.append(expr.position)
+        elif extent != 1:
+            return False
+    return len(set(loops)) == len(loops)
+
+
 def _index(value: int) -> ir.Value:
     return ir.arith.constant(ir.IndexType.get(), value)
 

@@ -12,7 +12,7 @@ from metadef import ir
 from metadef.diagnostics import UnsupportedOpError
 
 from .bool_storage import store_bools_as_bytes
-from .tensor_rewrites import rewrite_tensor_ops, unshare_destinations
+from .tensor_rewrites import drop_overwritten_fills, rewrite_tensor_ops, unshare_destinations
 from .tm_tensor import lower_tm_tensor
 
 #: torch-mlir's pipelines end in contract checks that are not ours: its passes, one by one
@@ -57,6 +57,7 @@ def lowered_text(text: str) -> str:
         if not module.operation.verify():
             raise UnsupportedOpError("the linalg form does not verify")
         _run(module, "canonicalize")
+        drop_overwritten_fills(_only_function(module))
         unshare_destinations(_only_function(module))
         return module.operation.get_asm(enable_debug_info=True)
 
