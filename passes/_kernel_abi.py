@@ -1,7 +1,8 @@
 """The ABI of a kernel: how its memrefs and symbols come out of three pointers.
 
-`export` splits a kernel `@k` in two: `@k`, which loads the pointers and the symbols, and the internal
-`@k_body`, whose arguments are those pointers. The split is what lets an output say `noalias`.
+`export` splits a kernel `@k` in two: `@k`, which loads the pointers and the symbols, and the
+internal `@k_body`, whose arguments are those pointers. The split is what lets an output say
+`noalias`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _POISON_POSITION = -(2**31)  # llvm.getelementptr: the index is an operand
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument of a kernel: `role` is memref, scratch, thread_scratch, symbol, tid, nthreads."""
+    """An argument of a kernel; `role`: memref, scratch, thread_scratch, symbol, tid, nthreads."""
 
     role: str
     value: ir.Value
@@ -155,9 +156,7 @@ def _thread_part(
     own = ir.IntegerAttr(function.attributes[THREAD_SCRATCH]).value
     i64 = ir.IntegerType.get_signless(64)
     shared = index_value(aligned(scratch_bytes(function)), symbols)
-    stride = _binary_cast(
-        "arith.index_cast", index_value(aligned(Dim.of(own)), symbols), i64
-    )
+    stride = _binary_cast("arith.index_cast", index_value(aligned(Dim.of(own)), symbols), i64)
     offset = _binary(
         "addi", _binary_cast("arith.index_cast", shared, i64), _binary("muli", tid, stride)
     )
@@ -242,9 +241,7 @@ def _constant(value: int) -> ir.Value:
 
 
 def _binary(name: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    return ir.Operation.create(
-        f"arith.{name}", results=[lhs.type], operands=[lhs, rhs]
-    ).result
+    return ir.Operation.create(f"arith.{name}", results=[lhs.type], operands=[lhs, rhs]).result
 
 
 def _binary_cast(name: str, value: ir.Value, type_: ir.Type) -> ir.Value:

@@ -119,7 +119,7 @@ def _identity(type_: ir.Type) -> ir.Attribute:
 
 
 def _lower_barriers(module: ir.Operation) -> bool:
-    """Turn calls of `@metadef_barrier` into `if (nthreads > 1) GOMP_barrier()`; say if there are any.
+    """Turn calls of `@metadef_barrier` into `if (nthreads > 1) GOMP_barrier()`; say if any.
 
     Runs on branches, before the ABI: a call splits its block through `scf.if`, lowered at once.
     """
@@ -150,14 +150,15 @@ def _lower_barriers(module: ir.Operation) -> bool:
 
 
 def _enclosing_function(op: ir.OpView) -> ir.OpView:
-    parent = op.operation.parent
+    parent: ir.Operation = op.operation.parent
     while parent.name != "func.func":
         parent = parent.parent
     return parent.opview
 
 
 def _symbol(op: ir.OpView) -> str:
-    return ir.StringAttr(op.attributes["sym_name"]).value
+    name: str = ir.StringAttr(op.attributes["sym_name"]).value
+    return name
 
 
 def _convert_halves_through_f32(module: ir.Operation) -> None:

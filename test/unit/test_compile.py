@@ -142,5 +142,7 @@ def test_a_worker_tells_mistakes_of_users_from_ours() -> None:
 
 def test_an_unknown_triple_is_the_users_mistake(module: ir.Module, tmp_path: Path) -> None:
     spec = replace(probe(), triple="pdp11-unknown-none")
-    with pytest.raises(MetadefError, match="kernel 'softmax_0'.*device triple 'pdp11-unknown-none'"):
+    with pytest.raises(
+        MetadefError, match="kernel 'softmax_0'.*device triple 'pdp11-unknown-none'"
+    ):
         compile_kernels(module, spec, cache=Cache(tmp_path), keep_failures=False)

@@ -65,7 +65,13 @@ def test_finds_libm() -> None:
 
 
 def test_refuses_code_that_calls_what_nobody_has() -> None:
-    text = "declare void @nobody_has_this()\ndefine void @f() {\n call void @nobody_has_this()\n ret void\n}"
+    text = """
+    declare void @nobody_has_this()
+    define void @f() {
+      call void @nobody_has_this()
+      ret void
+    }
+    """
     with pytest.raises(MetadefError, match="object code calls 'nobody_has_this'"):
         Library([object_code(text, host_target())])
 

@@ -203,7 +203,9 @@ def test_threads_share_scratch_memory(
     for _ in range(200):
         x, y = torch.randn(2, 64).unbind()
         for got, source in zip(run([x, y]), (x, y), strict=True):
-            torch.testing.assert_close(got.double(), 2 * source.double().sum(), rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(
+                got.double(), 2 * source.double().sum(), rtol=1e-5, atol=1e-5
+            )
 
 
 ALIASES = """
@@ -224,7 +226,8 @@ func.func @main(%x: tensor<8x8xf32>)
   %0 = func.call @sum(%r) {offsets = ["output"]}
       : (tensor<64xf32>) -> tensor<f32>
   %1 = "metadef.reshape"(%0) : (tensor<f32>) -> tensor<1xf32>
-  return %r, %0, %1, %i, %w : tensor<64xf32>, tensor<f32>, tensor<1xf32>, tensor<f32>, tensor<64xf32>
+  return %r, %0, %1, %i, %w
+      : tensor<64xf32>, tensor<f32>, tensor<1xf32>, tensor<f32>, tensor<64xf32>
 }
 """
 
@@ -237,7 +240,9 @@ def test_results_may_be_inputs_weights_and_views(kernels: dict[str, CompiledKern
     assert flat.data_ptr() == x.data_ptr() and flat.shape == (64,)
     assert view.shape == (1,) and view.data_ptr() == total.data_ptr()
     torch.testing.assert_close(total.double(), 2 * x.double().sum(), rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(once.double(), 2 * weight.detach().double().sum(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        once.double(), 2 * weight.detach().double().sum(), rtol=1e-5, atol=1e-5
+    )
     assert same.data_ptr() == weight.data_ptr()
     assert run.bytes.constants == 64 * 4 + 4
 

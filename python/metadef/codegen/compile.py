@@ -1,6 +1,6 @@
 """All kernels of a back graph to object code: from the cache, or by worker processes.
 
-    kernels = compile_kernels(module, spec, cache=default_cache())
+kernels = compile_kernels(module, spec, cache=default_cache())
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def kernel_sources(module: ir.Module, spec: DeviceSpec) -> list[KernelSource]:
 
 @functools.cache
 def compiler_version() -> str:
-    """Return what tells one state of this compiler from another: versions and a hash of its source."""
+    """Return what tells this state of the compiler from others: versions, hash of its source."""
     digest = hashlib.sha256()
     for name, content in _source_files(importlib.resources.files("metadef"), ""):
         digest.update(f"{name} {len(content)}\n".encode())
@@ -170,23 +170,25 @@ def _first_location(function: ir.OpView) -> str:
     return str(operations[0].location).removeprefix("loc(").removesuffix(")")
 
 
-def _compile(source: KernelSource, keep_failure: bool) -> CompiledKernel:
+def _compile(source: KernelSource, keep: bool) -> CompiledKernel:
     """Have a worker compile a kernel."""
-    hint = (lambda: _reproducer(source)) if keep_failure else str
     what = f"kernel '{source.name}' (from {source.location})"
     try:
-        answer = WORKERS.ask(Message({"op": "build", "symbol": source.symbol}, source.text.encode()))
+        request = Message({"op": "build", "symbol": source.symbol}, source.text.encode())
+        answer = WORKERS.ask(request)
     except WorkerCrash as crash:
-        raise PipelineError(f"{what}: the compiler crashed: {crash}{hint()}") from None
+        raise PipelineError(f"{what}: the compiler crashed: {crash}{_hint(source, keep)}") from None
     error = answer.header.get("error")
     if error is None:
         return CompiledKernel.from_bytes(source.name, answer.body)
     kind = MetadefError if answer.header["kind"] == "user" else PipelineError
-    raise kind(f"{what}: {error}{hint()}")
+    raise kind(f"{what}: {error}{_hint(source, keep)}")
 
 
-def _reproducer(source: KernelSource) -> str:
+def _hint(source: KernelSource, keep: bool) -> str:
     """Keep the kernel's text in a file; return the line that says how to use it."""
+    if not keep:
+        return ""
     configuration = f"--pass-pipeline=builtin.module({pipeline_text('kernel')})"
     try:
         handle, path = tempfile.mkstemp(prefix=f"metadef-{source.name}-", suffix=".mlir")

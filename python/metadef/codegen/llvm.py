@@ -1,7 +1,7 @@
 """From a module in the LLVM dialect to object code or assembly for a target, through llvmlite.
 
-MLIR's bindings print LLVM IR; LLVM itself comes with llvmlite, the only code generator here, for this
-machine and for every other target alike. Nothing in this file needs torch.
+MLIR's bindings print LLVM IR; LLVM itself comes with llvmlite, the only code generator here, for
+this machine and for every other target alike. Nothing in this file needs torch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def host_target() -> Target:
-    """Return the target of this very machine, as LLVM sees it (tests and the dispatch loop use it)."""
+    """Return this very machine as LLVM sees it: the dispatch loop and tests run here."""
     features = llvm.get_host_cpu_features()
     bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
     return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), bits)

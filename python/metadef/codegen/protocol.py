@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 _LENGTHS = struct.Struct("<QQ")
 
@@ -18,7 +18,7 @@ class Message:
     body: bytes = b""
 
 
-def send(stream: BinaryIO, message: Message) -> None:
+def send(stream: IO[bytes], message: Message) -> None:
     """Write a message and flush it."""
     header = json.dumps(message.header).encode()
     stream.write(_LENGTHS.pack(len(header), len(message.body)) + header)
@@ -26,7 +26,7 @@ def send(stream: BinaryIO, message: Message) -> None:
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Message | None:
+def receive(stream: IO[bytes]) -> Message | None:
     """Read a message; None at the end of the stream, also in the middle of a message."""
     lengths = stream.read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:

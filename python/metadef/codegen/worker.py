@@ -1,4 +1,4 @@
-"""The compiler's worker process: `python -m metadef.codegen.worker` answers requests until its input ends.
+"""The compiler's worker process, `python -m metadef.codegen.worker`: answers till its input ends.
 
 A request's header has `op`: `build` (`symbol`; the body is a kernel's text) is answered by
 `CompiledKernel.to_bytes()`. A failure is answered by a header with `error`, its text, and `kind`:

@@ -38,7 +38,7 @@ class _Worker:
 
         (package, *_) = metadef.__path__
         paths = [str(Path(package).parent), os.environ.get("PYTHONPATH", "")]
-        log = tempfile.TemporaryFile()
+        log = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the process
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", program],
             stdin=subprocess.PIPE,
@@ -98,7 +98,7 @@ class _Worker:
 
 
 class Workers:
-    """A pool of processes that run the module `program`; `ask` may be called from several threads."""
+    """A pool of processes that run the module `program`; several threads may ask at once."""
 
     def __init__(self, program: str = "metadef.codegen.worker") -> None:
         self._program = program

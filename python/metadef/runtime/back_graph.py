@@ -107,7 +107,7 @@ def find_function(module: ir.Module, name: str) -> ir.OpView | None:
 
 
 def read_function(function: ir.OpView) -> BackGraph:
-    """Read a function of `metadef.dispatch`, `metadef.reshape` and `metadef.weight` with its plan."""
+    """Read a planned function of `metadef.dispatch`, `metadef.reshape` and `metadef.weight`."""
     block = ir.entry_block(function)
     buffers: dict[ir.Value, Buffer] = {}
     weights: dict[str, Tensor] = {}

@@ -1,7 +1,7 @@
 """The compile cache on disk: bytes under a key, shared by every process of the user.
 
-An entry is one file, written beside its place and renamed into it, so that a reader sees all of it or
-none. Its header holds the hash of what follows: a damaged entry is removed and reads as absent.
+An entry is one file, written beside its place and renamed into it, so that a reader sees all of it
+or none. Its header holds the hash of what follows: a damaged entry is removed and reads as absent.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TRIM_EVERY_BYTES = 16 << 20
 class Cache:
     """A size-bounded store of bytes; the entries used longest ago go first.
 
-    `directory` named by a person must work (`CacheError`); the default one may fail with one warning,
-    and then nothing is kept. `METADEF_CACHE_DIR` names one too. `limit_bytes` bounds the files' total.
+    An `explicit` directory, one that a person named, must work (`CacheError`); the default one may
+    fail with one warning, and then nothing is kept. `limit_bytes` bounds the files' total.
     """
 
     directory: Path
@@ -108,7 +108,7 @@ class Cache:
         return self.directory / key[:2] / (key + _SUFFIX)
 
     def _fail(self, what: str, error: OSError) -> None:
-        """Go on without the cache after one warning, or raise where a person named the directory."""
+        """Go on without the cache after one warning, or raise for an explicit directory."""
         reason = error.strerror or str(error)
         message = f"compile cache '{self.directory}': cannot {what} an entry: {reason}"
         advice = "set METADEF_CACHE_DIR to a directory that can be written"

@@ -68,7 +68,7 @@ def _check_symbols(file: llvm.ObjectFileRef) -> None:
 
 @functools.cache
 def dispatch_loop() -> Callable[[int], None]:
-    """Return `metadef_run` of dispatch.ll: takes a job's address, runs it without the lock of Python."""
+    """Return `metadef_run` of dispatch.ll: it runs the job at an address, without Python's lock."""
     from metadef.codegen.llvm import host_target, object_code
 
     text = importlib.resources.files("metadef.runtime").joinpath("dispatch.ll").read_text()

@@ -1,7 +1,7 @@
 """A compiled model in this process: the back graph, run by one native call.
 
-    program = build_program(module, kernels, weights, threads=2)
-    outputs = program([x], {"B": 4})
+program = build_program(module, kernels, weights, threads=2)
+outputs = program([x], {"B": 4})
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Program:
         symbols: Mapping[str, int] | None = None,
         rounds: int = 20,
     ) -> list[KernelTime]:
-        """Run `rounds` times with a barrier after each step; return the time of each step in order."""
+        """Run `rounds` times with a barrier after each step; return each step's time in order."""
         layout = self._new_layout(self.threads)
         layout.wait_after_every_step()
         steps = self.graph.steps
@@ -217,7 +217,7 @@ def build_program(
 def _fill(
     layout: Layout, table: Table, inputs: Sequence[torch.Tensor]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Write the pointers of inputs and new outputs into the table; return both, to be kept alive."""
+    """Write the pointers of inputs and new outputs into the table; return both to be kept."""
     words = table.words
     dense = [t if t.is_contiguous() else t.contiguous() for t in inputs]
     for tensor, slots in zip(dense, layout.input_slots, strict=True):
@@ -238,7 +238,11 @@ def _weight(name: str, weights: Mapping[str, torch.Tensor], declared: Tensor) ->
         raise MetadefError(f"weight '{name}': expected a tensor in the weight store, got none")
     tensor = weights[name].detach()
     shape = tuple(dim.value for dim in declared.dims)
-    if tuple(tensor.shape) != shape or tensor.dtype != declared.dtype or tensor.device.type != "cpu":
+    if (
+        tuple(tensor.shape) != shape
+        or tensor.dtype != declared.dtype
+        or tensor.device.type != "cpu"
+    ):
         raise MetadefError(
             f"weight '{name}': expected {declared.dtype} {list(shape)} on cpu, "
             f"got {tensor.dtype} {list(tensor.shape)} on {tensor.device}"

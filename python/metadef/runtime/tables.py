@@ -118,7 +118,7 @@ class Layout:
         words[self._arena_slots] = arena + self._coefficients @ monomials
         graph = self.graph
         return Table(
-            words=memoryview(words),
+            words=words.data,
             address=address,
             outputs=tuple((_shape(t.dims, values), t.dtype) for t in graph.outputs),
             result_shapes=tuple(_shape(t.dims, values) for _, t in graph.results),
