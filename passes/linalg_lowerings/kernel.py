@@ -58,7 +58,7 @@ def accumulator_type(element: ir.Type) -> ir.Type:
 
 @dataclass(frozen=True)
 class Place:
-    """Where to write a value: a tensor, its map from the index, and the old values that it holds."""
+    """Where to write a value: a tensor, its map from the index, and the old values it holds."""
 
     tensor: ir.Value
     map: AffineExprs
@@ -341,7 +341,7 @@ class Kernel:
             dims = tuple(dims[d] for d in order)
         outs = [(t, m, v.element) for (t, _), m, v in zip(targets, maps, values, strict=True)]
         kinds = ["parallel"] * rank
-        return self.generic(dims, kinds, exprs, outs, lambda scalars, _: scalars)
+        return self.generic(dims, kinds, exprs, outs)
 
     def _loop_order(self, exprs: list[Expr], rank: int) -> list[int] | None:
         """Return the loop order that reads a contraction's result where it stands, if not 0, 1.."""
@@ -360,12 +360,13 @@ class Kernel:
         iterators: Sequence[str],
         exprs: Sequence[Expr],
         outs: Sequence[tuple[ir.Value, AffineExprs, ir.Type]],
-        body: Body,
+        body: Body | None = None,
     ) -> list[ir.Value]:
         """Emit one `linalg.generic` over `loops`.
 
         `exprs` are read in the body, where `body` gets their scalars and those of `outs` (tensor,
         map, metadef element), and returns the scalars to write there, all in compute types.
+        Without a `body` the scalars of `exprs` are written, and `outs` are not read.
         """
         loads = _distinct_loads(exprs)
         maps = [key[1] for key in loads] + [map_ for _, map_, _ in outs]
@@ -395,14 +396,17 @@ class Kernel:
         with ir.InsertionPoint(block):
             arguments = list(block.arguments)
             scalars = self.evaluate(exprs, dict(zip(loads, arguments, strict=False)))
-            s = self.scalars()
-            accumulators = [
-                scalar.from_storage(s, argument, element)
-                for argument, (_, _, element) in zip(arguments[len(inputs) :], outs, strict=True)
-            ]
+            if body is not None:
+                accumulators = [
+                    scalar.from_storage(self.scalars(), argument, element)
+                    for argument, (_, _, element) in zip(
+                        arguments[len(inputs) :], outs, strict=True
+                    )
+                ]
+                scalars = body(scalars, accumulators)
             yielded = [
-                scalar.to_storage(s, value, element)
-                for value, (_, _, element) in zip(body(scalars, accumulators), outs, strict=True)
+                scalar.to_storage(self.scalars(), value, element)
+                for value, (_, _, element) in zip(scalars, outs, strict=True)
             ]
             ir.Operation.create("linalg.yield", operands=yielded)
         return list(generic.results)
