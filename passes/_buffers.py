@@ -32,7 +32,7 @@ def byte_size(type_: ir.Type) -> Dim:
 
 
 def element_bytes(element: ir.Type) -> int:
-    width: int = element.width  # type: ignore[attr-defined]
+    width: int = element.width
     return (width + 7) // 8
 
 

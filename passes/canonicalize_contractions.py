@@ -155,15 +155,15 @@ def sink_reshape_below_pointwise(op: Any) -> ir.Value | None:
     """
     result = shape_of(op.results[0])
     source = _merged_source(op, result.dims)
-    with_dims = _with_dims
+    splits_rows = source is not None
     if source is None:
         source = _computed_source(op, result.dims)
-        with_dims = _with_same_dims
     if source is None:
         return None
     merged = shape_of(source).dims
     operands: list[ir.Value] = []
     for value in op.operands:
+        with_dims = _with_dims if splits_rows else _with_same_dims
         other = with_dims(value, result.dims, merged)
         if other is None:
             return None
@@ -235,14 +235,14 @@ def _computed_source(op: Any, dims: tuple[Dim, ...]) -> ir.Value | None:
 
 
 def _with_same_dims(
-    value: ir.Value, dims: tuple[Dim, ...], source: tuple[Dim, ...]
+    value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]
 ) -> ir.Value | None:
-    """Return a scalar, or the source, of dims `source`, of a reshape to `dims`."""
+    """Return a scalar, or the source, of dims `merged`, of a reshape to `split`."""
     if all(d == ONE for d in shape_of(value).dims):
         return reshaped(value, [])
-    if shape_of(value).dims != dims:
+    if shape_of(value).dims != split:
         return None
-    back = reshaped(value, source)
+    back = reshaped(value, merged)
     return None if producer(back, "reshape") is not None else back
 
 

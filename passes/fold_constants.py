@@ -77,10 +77,7 @@ def evaluate_constant(op: Any) -> ir.Value | None:
     if byte_size(result.type).value > LIMIT or not all(_is_known(v) for v in op.operation.operands):
         return None
     try:
-        operands = [
-            widen(round_to_type(evaluate(owner_of(v).opview, [], {})[0], v.type), v.type)
-            for v in op.operation.operands
-        ]
+        operands = [_value_of(v) for v in op.operation.operands]
         value = round_to_type(evaluate(op, operands, {})[0], result.type)
     except MetadefError:
         # No reference semantics for this op on these types: it is computed at run time.
@@ -91,6 +88,13 @@ def evaluate_constant(op: Any) -> ir.Value | None:
     if value.size and not np.any(bits != bits[:1]):
         return fill(shape.dims, value.reshape(-1)[0].item(), shape.element)
     return constant(value, shape.element)
+
+
+def _value_of(value: ir.Value) -> np.ndarray[Any, Any]:
+    """Return the value of a constant, as the reference computes with it."""
+    owner = owner_of(value)
+    assert owner is not None, "a constant has an op"
+    return widen(round_to_type(evaluate(owner.opview, [], {})[0], value.type), value.type)
 
 
 def _is_known(value: ir.Value) -> bool:
