@@ -16,6 +16,7 @@ from metadef.passes.vector_math.lanes import (
     copysign,
     fma,
     polynomial,
+    power_of_two,
     round_to_integer,
     through_double,
 )
@@ -40,10 +41,10 @@ def _erf32(x: Lanes) -> Lanes:
     """
     a = absolute(x).at_most(3.93)
     y = -a * polynomial(ERF32, a)
-    n, n_bits = round_to_integer(y, 1.0)
+    n, exponent = round_to_integer(y, 1.0, x.exponent_bias)
     r = y - n
     p = r * polynomial(EXP2M1_32, r)
-    two_n = ((n_bits + x.exponent_bias) << x.mantissa_bits).as_float()
+    two_n = power_of_two(exponent, x)
     return copysign(fma(-two_n, p, 1.0 - two_n), x)
 
 

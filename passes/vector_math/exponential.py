@@ -9,6 +9,7 @@ from metadef.passes.vector_math.lanes import (
     copysign,
     fma,
     polynomial,
+    power_of_two,
     round_to_integer,
 )
 
@@ -29,9 +30,9 @@ def exp2(x: Lanes) -> Lanes:
     """2^x. f32: 3 ulp; f64: 2 ulp; gradual underflow, overflow to infinity."""
     if x.width == 32:
         x = x.at_most(129.0).at_least(-151.0)
-        m, m_bits = round_to_integer(x, 0.5)
+        m, exponent = round_to_integer(x, 0.5, x.exponent_bias)
         r = fma(x, 0.5, -m)
-        return _squared(r * LN2, m_bits)
+        return _squared(r * LN2, exponent)
     x = x.at_most(1025.0).at_least(-1076.0)
     n, n_bits = round_to_integer(x, 1.0)
     r = (x - n) * LN2
@@ -46,48 +47,48 @@ def expm1(x: Lanes) -> Lanes:
     overflow early.
     """
     low, high, table = (-18.0, 89.0, EXPM1_32) if x.width == 32 else (-40.0, 710.0, EXP64)
-    r, n = reduce(x.at_most(high).at_least(low))
+    r, exponent = reduce(x.at_most(high).at_least(low), x.exponent_bias - 1)
     p = fma(r * r, polynomial(table, r), r)
-    half_scale = ((n + (x.exponent_bias - 1)) << x.mantissa_bits).as_float()
+    half_scale = power_of_two(exponent, x)
     y = fma(half_scale, p, half_scale - 0.5)
     return copysign(y + y, x)
 
 
 def expm1_within(x: Lanes) -> Lanes:
     """e^x - 1 where neither e^x nor its reciprocal leaves the normal numbers."""
-    r, n = reduce(x)
+    r, exponent = reduce(x, x.exponent_bias)
     p = fma(r * r, polynomial(EXPM1_32 if x.width == 32 else EXP64, r), r)
-    two_n = ((n + x.exponent_bias) << x.mantissa_bits).as_float()
+    two_n = power_of_two(exponent, x)
     return fma(two_n, p, two_n - 1.0)
 
 
-def reduce(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return r and the integer n with x = n ln(2) + r, |r| <= ln(2)/2."""
+def reduce(x: Lanes, bias: int = 0) -> tuple[Lanes, Lanes]:
+    """Return r and the integer n + bias with x = n ln(2) + r, |r| <= ln(2)/2."""
     high, low = LN2_PARTS[x.width]
-    n, n_bits = round_to_integer(x, LOG2_E)
-    return fma(n, -low, fma(n, -high, x)), n_bits
+    n, biased = round_to_integer(x, LOG2_E, bias)
+    return fma(n, -low, fma(n, -high, x)), biased
 
 
 def scale(p: Lanes, n: Lanes) -> Lanes:
     """Return p * 2^n for p near 1, rounded once even where the result is subnormal or infinite.
 
-    Two factors: no power of two in the format reaches the whole range of n.
+    Two factors: no power of two in the format reaches the whole range of n. Multiplied and not
+    added to the exponent's bits, so that a NaN stays one.
     """
     half = n >> 1
-    first = (p.bits() + (half << p.mantissa_bits)).as_float()
-    rest = ((n - half + p.exponent_bias) << p.mantissa_bits).as_float()
-    return first * rest
+    first = power_of_two(half + p.exponent_bias, p)
+    return p * first * power_of_two(n - half + p.exponent_bias, p)
 
 
 def _exp32(x: Lanes) -> Lanes:
     """e^x = (e^(x/2))^2: the power of two is always normal, the square does the rest."""
     h = x.at_most(89.0).at_least(-104.0) * 0.5
-    return _squared(*reduce(h))
+    return _squared(*reduce(h, x.exponent_bias))
 
 
-def _squared(r: Lanes, m: Lanes) -> Lanes:
-    p = fma(r, polynomial(EXP32, r), 1.0)
-    y = (p.bits() + (m << p.mantissa_bits)).as_float()
+def _squared(r: Lanes, exponent: Lanes) -> Lanes:
+    """Return (e^r 2^m)^2 for the biased exponent of 2^m; a NaN in r stays."""
+    y = fma(r, polynomial(EXP32, r), 1.0) * power_of_two(exponent, r)
     return y * y
 
 

@@ -264,14 +264,20 @@ def polynomial(coefficients: Sequence[float], t: Lanes) -> Lanes:
     return total
 
 
-def round_to_integer(x: Lanes, scale: float) -> tuple[Lanes, Lanes]:
-    """Return x * scale rounded to nearest, as floats and as integers of the same width.
+def round_to_integer(x: Lanes, scale: float, bias: int = 0) -> tuple[Lanes, Lanes]:
+    """Return n = x * scale rounded to nearest as floats, and n + bias as integers as wide.
 
     Adding 1.5 * 2^mantissa leaves the integer in the low bits: |x * scale| < 2^(mantissa - 2).
     """
-    magic = x.splat(1.5 * 2.0**x.mantissa_bits)
-    shifted = fma(x, scale, magic)
-    return shifted - magic, shifted.bits() - magic.bits()
+    magic = 1.5 * 2.0**x.mantissa_bits
+    biased = x.splat(magic + bias)
+    shifted = fma(x, scale, biased)
+    return shifted - biased, shifted.bits() - x.splat(magic).bits()
+
+
+def power_of_two(exponent: Lanes, like: Lanes) -> Lanes:
+    """Return 2^(exponent - bias) as floats: `exponent` is biased, as a normal number stores it."""
+    return (exponent << like.mantissa_bits).as_float()
 
 
 Function = Callable[..., Lanes]

@@ -6,7 +6,14 @@ import math
 
 from metadef.passes.vector_math.coefficients import LOG32, LOG64
 from metadef.passes.vector_math.exponential import LN2_PARTS, LOG2_E
-from metadef.passes.vector_math.lanes import Elementwise, Lanes, copysign, fma, polynomial
+from metadef.passes.vector_math.lanes import (
+    Elementwise,
+    Lanes,
+    copysign,
+    fma,
+    polynomial,
+    power_of_two,
+)
 
 LOG10_E = 0.4342944819032518
 LOG10_2 = 0.3010299956639812
@@ -41,7 +48,7 @@ def log1p(x: Lanes) -> Lanes:
     With 1 + x = 2^k m, m - 1 = 2^-k x + (2^-k - 1) is rounded once, and not at all for k = 0.
     """
     _, k = _exponent(x + 1.0)
-    shrink = ((x.exponent_bias + 2 - k) << x.mantissa_bits).as_float() * 0.25
+    shrink = power_of_two(x.exponent_bias + 2 - k, x) * 0.25
     f = fma(shrink, x, shrink - 1.0)
     y = copysign(_combine(f, k.to_float(x.width)), x)
     y = (x > -1.0).select(y, (x.equals(-1.0)).select(x.splat(-math.inf), math.nan))

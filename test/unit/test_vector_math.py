@@ -111,6 +111,15 @@ def every_exponent(dtype: str, count: int, low: float = 0.0, high: float = math.
     return np.concatenate([x, -x])
 
 
+def nans(dtype: str) -> Array:
+    """NaNs of both signs, quiet and signalling, whose low bits could pass for an exponent."""
+    quiet = {"f32": 0x7FC00000, "f64": 0x7FF8000000000000}[dtype]
+    bits = np.array([quiet + 1, quiet + 0x80, quiet + 0x3FF, quiet // 2 * 2 - 0x1234], np.int64)
+    ints = {"f32": np.int32, "f64": np.int64}[dtype]
+    x = bits.astype(ints).view(DTYPES[dtype])
+    return np.concatenate([x, -x])
+
+
 def ulps(got: Array, want: Array) -> float:
     """The largest error in units of the last place of got's format; NaNs must agree."""
     kind = got.dtype.type
@@ -170,6 +179,7 @@ def test_within_its_bound(op: str, dtype: str) -> None:
     x = np.concatenate(
         [
             np.array(EDGES, kind),
+            nans(dtype),
             every_exponent(dtype, 100 if slow else 20000),
             every_exponent(dtype, 100 if slow else 20000, 2.0**-8, 2.0**7),
             np.nextafter(np.array(EDGES, kind), kind(math.inf)),
