@@ -154,7 +154,10 @@ def convolve(
 
 
 def lower_conv_transpose(kernel: Kernel, op: Any) -> list[Value]:
-    """As a convolution of the input, its elements `strides` apart among zeros, by flipped taps."""
+    """As a convolution of the input, its elements `strides` apart among zeros, by flipped taps.
+
+    Where each input element has a patch of the result to itself, as a matrix product.
+    """
     operands = list(op.operation.operands)
     groups = integer(op, "groups")
     strides, dilations = integers(op, "strides"), integers(op, "dilations")
@@ -166,6 +169,16 @@ def lower_conv_transpose(kernel: Kernel, op: Any) -> list[Value]:
             f"'metadef.conv_transpose' op: the kernel's size must be known, got {list(taps)};"
             f" from {op.location}"
         )
+    result = op.operation.results[0] if len(operands) == 2 else None
+    if (
+        groups == 1
+        and [t.value for t in taps] == strides
+        and max(*dilations, 1) == 1
+        and not any([*padding, *extra])
+    ):
+        x = kernel.loaded(operands[0])
+        value = _spread_patches(kernel, x, w, result_type(op), result)
+        return [_with_bias(kernel, value, operands, "nchw")]
     reach = [d * (t.value - 1) for d, t in zip(dilations, taps, strict=True)]
     low = [0, 0, *(r - p for r, p in zip(reach, padding[::2], strict=True))]
     high = [0, 0, *(r - p + e for r, p, e in zip(reach, padding[1::2], extra, strict=True))]
@@ -184,6 +197,31 @@ def lower_conv_transpose(kernel: Kernel, op: Any) -> list[Value]:
     else:
         weights = Weights(w, None, 1, 0, tuple(range(2, len(w.dims))), flipped=True)
     windows = [Window(1, d) for d in dilations]
-    result = op.operation.results[0] if len(operands) == 2 else None
     value = convolve(kernel, x, weights, windows, groups, "nchw", result_type(op), result)
     return [_with_bias(kernel, value, operands, "nchw")]
+
+
+def _spread_patches(
+    kernel: Kernel,
+    x: Value,
+    w: Value,
+    result: tuple[tuple[Dim, ...], ir.Type],
+    old: ir.Value | None,
+) -> Value:
+    """Emit `out[n, o, (i, t)..] += x[n, c, i..] * w[c, o, t..]`: patches lie side by side."""
+    dims, element = result
+    pairs = list(zip(x.dims[2:], w.dims[2:], strict=True))
+    parallel = [dims[0], dims[1], *(d for pair in pairs for d in pair)]
+    loops = [ir.AffineExpr.get_dim(i) for i in range(len(parallel) + 1)]
+    channel = loops[-1]
+    value = multiply_add(
+        kernel,
+        [*parallel, x.dims[1]],
+        ["parallel"] * len(parallel) + ["reduction"],
+        (x, [loops[0], channel, *loops[2:-1:2]]),
+        (w, [channel, loops[1], *loops[3:-1:2]]),
+        parallel,
+        element,
+        old,
+    )
+    return views.reshape(kernel, value, dims)

@@ -20,8 +20,10 @@ LAZY = frozenset(
     for name in "pointwise reshape broadcast transpose slice iota fill dim constant take gather"
     " resample".split()
 )
-#: ops that leave an expensive expression over tensors that they stored
-EXPENSIVE_TAIL = frozenset({"metadef.softmax", "metadef.norm", "metadef.resample"})
+#: ops that leave an expensive expression: transcendentals, or loads at computed indices
+EXPENSIVE_TAIL = frozenset(
+    {"metadef.softmax", "metadef.norm", "metadef.resample", "metadef.take", "metadef.gather"}
+)
 #: reading more tensors than this is not done twice
 CHEAP_LOADS = 2
 

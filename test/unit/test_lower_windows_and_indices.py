@@ -94,6 +94,7 @@ def test_conv_of_one_and_three_dims() -> None:
         pytest.param(2, [2, 1], [1, 1], [1, 2], [1, 0], id="grouped_output_padding"),
         pytest.param(1, [3, 3], [2, 2], [1, 1], [0, 0], id="cut"),
         pytest.param(1, [1, 1], [0, 0], [1, 1], [0, 0], id="plain"),
+        pytest.param(1, [2, 3], [0, 0], [1, 1], [0, 0], id="patches"),
     ],
 )
 def test_conv_transpose(
