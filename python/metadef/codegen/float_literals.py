@@ -81,5 +81,7 @@ def _widened(bits: int) -> int:
     """Return a float's bits as a double's; a NaN keeps its payload, quiet or signalling."""
     if bits & 0x7F800000 == 0x7F800000:
         return (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
-    value: int = struct.unpack("Q", struct.pack("d", struct.unpack("f", struct.pack("I", bits))[0]))[0]
+    value: int = struct.unpack(
+        "Q", struct.pack("d", struct.unpack("f", struct.pack("I", bits))[0])
+    )[0]
     return value
