@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from torch.utils import _pytree as pytree
 
 from metadef.codegen.compile import warm_up
+from metadef.runtime.program import KernelTime
 
 from .compiler import CompiledGraph, Options, compile_graph, intermediate, plan_of
 from .export import Exported, export
-from .native import Results
+from .kernels import KernelSummary
+from .native import NativeGraph, Results
 from .report import Progress, Report, Timeline
 from .signature import Signature
 
@@ -58,6 +61,31 @@ class CompiledModel:
             for part in self._parts
         ]
         return "\n// -----\n".join(texts)
+
+    @property
+    def kernels(self) -> tuple[KernelSummary, ...]:
+        """What each kernel does; a call runs some of them often, and those of @init never.
+
+        Where torch runs some of the ops, the name of a kernel starts with that of its native part.
+        """
+        if isinstance(self._run, NativeGraph):
+            return self._parts[0].summaries
+        return tuple(
+            replace(summary, name=f"{part.name}.{summary.name}")
+            for part in self._parts
+            for summary in part.summaries
+        )
+
+    def profile(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, rounds: int = 20
+    ) -> list[KernelTime]:
+        """Run the model `rounds` times; return the median time of each kernel that a call runs.
+
+        Raises:
+            InputError: an argument differs from what the model was compiled for.
+        """
+        _, leaves, symbols = self._signature.bind(args, dict(kwargs or {}))
+        return self._run.profile(leaves, symbols, rounds)
 
     @property
     def plan(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from torch import fx
 from metadef import ir
 from metadef.codegen.compile import compile_kernels
 from metadef.codegen.kernel import CompiledKernel
-from metadef.device.spec import DeviceSpec
+from metadef.device.spec import ATTRIBUTE, DeviceSpec
 from metadef.diagnostics import MetadefError, near_names
 from metadef.instrumentation import ALL, Printing
 from metadef.pass_runner import PassRunner, Step
@@ -26,6 +26,7 @@ from metadef.runtime.program import Program, build_program
 
 from .capture import Capture
 from .importer import import_graph
+from .kernels import KernelSummary, summarize_kernels
 from .native import Graph, MixedGraph, NativeGraph, NativePart
 from .partition import partition, report_fallbacks
 from .report import Memory, Report, Timeline
@@ -53,6 +54,7 @@ class Part:
     program: Program
     kernels: Mapping[str, CompiledKernel]
     cached: int
+    summaries: tuple[KernelSummary, ...]
 
     @property
     def shared(self) -> list[int]:
@@ -160,7 +162,7 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
         )
     with timeline.stage("program"):
         program = build_program(module, kernels, capture.weights, options.threads)
-    return Part(name, source, program, kernels, cached)
+    return Part(name, source, program, kernels, cached, summarize_kernels(module))
 
 
 def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> None:
@@ -176,6 +178,7 @@ def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> None:
         timeline.tell(step.name(), done, len(steps))
         last = time.perf_counter()
 
+    _set_device(module, options.device)
     PassRunner(printing=options.printing, on_stage=note).run(module, steps)
 
 
@@ -188,9 +191,16 @@ def stage_names(steps: Sequence[Step]) -> list[str]:
     return names
 
 
+def _set_device(module: ir.Module, spec: DeviceSpec) -> None:
+    """Say on the module for which device it is compiled: passes read it there."""
+    with module.context:
+        module.operation.attributes[ATTRIBUTE] = spec.attribute()
+
+
 def _why_not(module: ir.Module, options: Options) -> str | None:
     """Bring a module of one converted op down to object code; return None, or why that failed."""
     try:
+        _set_device(module, options.device)
         PassRunner(keep_failures=False).run(module, passes_of("front")[1:])
         compile_kernels(
             module, options.device, cache=options.cache, jobs=1, keep_failures=False

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
+from torch import fx
+
+from metadef.runtime.program import KernelTime
 
 from .capture import Capture, Mutation, Output, Source
 from .symbols import SymbolBinder
@@ -19,8 +23,19 @@ class Program(Protocol):
         self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int]
     ) -> list[torch.Tensor]: ...
 
+    def profile(
+        self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int], rounds: int
+    ) -> list[KernelTime]: ...
 
-Graph = Callable[[Sequence[Any], Mapping[str, int]], list[Any]]
+
+class Graph(Protocol):
+    """A graph ready to run: the flat leaves of a call in, the graph's values out."""
+
+    def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]: ...
+
+    def profile(
+        self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
+    ) -> list[KernelTime]: ...
 
 
 class NativeGraph:
@@ -45,6 +60,12 @@ class NativeGraph:
             values[index] = values[index].clone()
         return values
 
+    def profile(
+        self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
+    ) -> list[KernelTime]:
+        """Return the median time of each kernel in order."""
+        return self._program.profile(self._pick(leaves), symbols, rounds)
+
 
 class MixedGraph:
     """A graph whose modules are native and whose other nodes torch runs."""
@@ -56,6 +77,15 @@ class MixedGraph:
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         with torch.no_grad():
             return list(self._module(*self._pick(leaves)))
+
+    def profile(
+        self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
+    ) -> list[KernelTime]:
+        """Return the median time of each kernel of each native part, on the values that reach it."""
+        profiler = _Profiler(self._module, rounds)
+        with torch.no_grad():
+            profiler.run(*self._pick(leaves))
+        return profiler.times
 
 
 class NativePart(torch.nn.Module):
@@ -79,6 +109,17 @@ class NativePart(torch.nn.Module):
         self._binder = SymbolBinder(dims)
 
     def forward(self, *args: Any) -> Any:
+        leaves, symbols = self._bind(args)
+        values = self._graph(leaves, symbols)
+        results = self._results.collect(values, args, symbols)
+        return tuple(results) if self._returns_tuple else results[0]
+
+    def profile(self, args: Sequence[Any], rounds: int) -> list[KernelTime]:
+        """Return the median time of each kernel in order."""
+        leaves, symbols = self._bind(args)
+        return self._graph.profile(leaves, symbols, rounds)
+
+    def _bind(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
         leaves = list(args)
         for index in self._tensors:
             leaves[index] = dense(leaves[index])
@@ -87,9 +128,23 @@ class NativePart(torch.nn.Module):
             shapes: list[Sequence[int]] = [leaves[i].shape for i in self._tensors]
             shapes += [(leaves[i],) for i in self._sizes]
             symbols = self._binder.bind(shapes)
-        values = self._graph(leaves, symbols)
-        results = self._results.collect(values, args, symbols)
-        return tuple(results) if self._returns_tuple else results[0]
+        return leaves, symbols
+
+
+class _Profiler(fx.Interpreter):
+    """Runs a mixed graph and times the kernels of its native parts."""
+
+    def __init__(self, module: fx.GraphModule, rounds: int) -> None:
+        super().__init__(module)
+        self._rounds = rounds
+        self.times: list[KernelTime] = []
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        part = self.fetch_attr(target)
+        if isinstance(part, NativePart):
+            times = part.profile(args, self._rounds)
+            self.times += [replace(time, kernel=f"{target}.{time.kernel}") for time in times]
+        return super().call_module(target, args, kwargs)
 
 
 def _is_view(node: Any) -> bool:
