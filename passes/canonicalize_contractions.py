@@ -16,6 +16,7 @@ from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
 from metadef.symbolic import Dim, product
 
+from ._attention_heads import read_broadcast_mask_directly, read_repeated_heads_directly
 from ._buffers import owner_of
 from ._identities import fold_reshape, fold_transpose, producer
 from ._permutations import swaps_last_two
@@ -51,6 +52,8 @@ class CanonicalizeContractions(Pass):
                 fold_transpose_of_result,
                 read_broadcast_batch_directly,
                 turn_pointwise_conv_into_contraction,
+                read_repeated_heads_directly,
+                read_broadcast_mask_directly,
                 merge_rows,
                 sink_reshape_below_pointwise,
                 sink_reshape_below_norm,

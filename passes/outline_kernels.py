@@ -21,7 +21,7 @@ RESULTS = "metadef.results"
 
 _MEBIBYTE = 1 << 20
 #: ops that say little about a kernel
-_NAMELESS = frozenset({"constant", "fill", "iota", "dim", "unpack", "broadcast"})
+_NAMELESS = frozenset({"constant", "fill", "iota", "dim", "unpack"})
 _NAME_PARTS = 3
 
 

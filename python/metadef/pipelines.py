@@ -43,6 +43,7 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
         Stage("infer-shapes", "every later choice reads the dims", _FRONT, _FRONT),
         Stage("eliminate-dead-code", "what nobody reads costs compile time", _FRONT, _FRONT),
         Stage("fold-constants", "known at compile time: not computed at run time", _FRONT, _FRONT),
+        Stage("raise-norms", "a norm in one kernel reads its rows once", _FRONT, _FRONT),
         Stage("fold-batch-norm", "its scale and shift join the weights before it", _FRONT, _FRONT),
         Stage("propagate-layout", "channels last suits convolution kernels", _FRONT, _FRONT),
         Stage("canonicalize-contractions", "one form for all products to match", _FRONT, _FRONT),

@@ -15,6 +15,8 @@ import pytest
 
 from metadef import ir
 from metadef.dialects.metadef.interpret import interpret_program
+from metadef.dialects.metadef.ops.attention import attention
+from metadef.dialects.metadef.ops.broadcast import broadcast
 from metadef.dialects.metadef.ops.concat import concat
 from metadef.dialects.metadef.ops.contraction import contraction
 from metadef.dialects.metadef.ops.conv import conv
@@ -39,8 +41,8 @@ from metadef.symbolic import Dim, DimLike, product
 
 TOLERANCE = 1e-9
 FRONT = (
-    "fold-constants,fold-batch-norm,propagate-layout,canonicalize-contractions,"
-    "eliminate-dead-code,form-kernels,outline-kernels,plan-memory"
+    "fold-constants,raise-norms,fold-batch-norm,propagate-layout,"
+    "canonicalize-contractions,eliminate-dead-code,form-kernels,outline-kernels,plan-memory"
 )
 SYMBOLS = {"B": 3, "S": 5}
 Body = Callable[["Graph", list[ir.Value]], list[ir.Value]]
@@ -234,6 +236,23 @@ def test_equal_layers_share_their_kernels() -> None:
     kernels = [f for f in module.body.operations if "metadef.kernel" in f.attributes]
     # The first norm reads the input of rank 3, the others rows merged for a contraction.
     assert kernel_count(module) == 18 and len(kernels) == 4
+
+
+def test_spelled_out_norm_and_repeated_heads_are_recognised() -> None:
+    def body(g: Graph, xs: list[ir.Value]) -> list[ir.Value]:
+        x = xs[0]
+        square = reduce("mean", pointwise("pow", x, fill([], 2.0, _f64())), [2], keepdim=True)
+        root = pointwise("rsqrt", pointwise("add", square, fill([], 1e-6, _f64())))
+        x = pointwise("mul", g.weight(8), pointwise("mul", x, root))
+        q = transpose(reshape(contraction(x, g.weight(8, 8)), ["B", "S", 4, 2]), [0, 2, 1, 3])
+        k = transpose(reshape(contraction(x, g.weight(8, 4)), ["B", "S", 2, 2]), [0, 2, 1, 3])
+        wide = broadcast(reshape(k, ["B", 2, 1, "S", 2]), ["B", 2, 2, "S", 2])
+        wide = reshape(wide, ["B", 4, "S", 2])
+        y = transpose(attention(q, wide, wide, causal=True), [0, 2, 1, 3])
+        return [contraction(reshape(y, ["B", "S", 8]), g.weight(8, 8))]
+
+    module = check([["B", "S", 8]], body)
+    assert kernel_count(module) == 5 and "metadef.broadcast" not in str(module)
 
 
 def test_arena_is_as_large_as_the_largest_step() -> None:
