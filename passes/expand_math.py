@@ -52,7 +52,8 @@ class ExpandMath(Pass):
     """Replace `math` functions of floats, scalar or vector, by arithmetic without calls.
 
     What LLVM has an instruction for (sqrt, fma, floor, ceil, round, roundeven, trunc, absf,
-    copysign, bit counts) stays. Error bounds are in the docstrings of `vector_math/`.
+    copysign, bit counts) stays. Error bounds are in the docstrings of `vector_math/`. They rest on
+    fused multiply-add; on a CPU without it LLVM calls libm's fma, exact and slow.
 
     Before:
         %y = math.rsqrt %x : vector<16xf32>
