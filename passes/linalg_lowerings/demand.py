@@ -17,8 +17,8 @@ from .expression import EXPENSIVE
 #: ops whose result is an expression of their operands
 LAZY = frozenset(
     f"metadef.{name}"
-    for name in "pointwise reshape broadcast transpose slice iota fill dim constant take gather"
-    " resample".split()
+    for name in "pointwise reshape broadcast transpose slice unpack iota fill dim constant take"
+    " gather resample".split()
 )
 #: ops that leave an expensive expression: transcendentals, or loads at computed indices
 EXPENSIVE_TAIL = frozenset(
