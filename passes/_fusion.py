@@ -44,6 +44,8 @@ ROW_ANCHORS = frozenset({"metadef.softmax", "metadef.norm", "metadef.reduce"})
 REUSE_ANCHORS = frozenset({"metadef.contraction", "metadef.attention"})
 #: `metadef.kernel` tells 32 operands apart by type
 MAX_INPUTS = 32
+#: anchors that read an element once, into a part of their result
+ASSEMBLERS = frozenset({"metadef.concat", "metadef.pad"})
 CONVS = frozenset({"metadef.conv", "metadef.conv_transpose"})
 
 
@@ -67,7 +69,7 @@ class Fusion:
             if node.name in ELEMENTWISE and self._is_elementwise(self.groups.group_of[i]):
                 self.join_elementwise(i)
         for i, node in enumerate(nodes):
-            if node.name in ROW_ANCHORS | REUSE_ANCHORS | CONVS:
+            if node.name in ROW_ANCHORS | REUSE_ANCHORS | ASSEMBLERS | CONVS:
                 self.take_prologues(i)
         return self.groups
 
@@ -127,7 +129,7 @@ class Fusion:
             # The residual sum is used again after the norm: the kernel then has two results.
             return position == 0 and (only_use or self.groups.nodes[producer].name == POINTWISE)
         alone = only_use and all(m == producer or self._is_inner(m) for m in members)
-        if name == "metadef.attention" and position == 3:
+        if name in ASSEMBLERS or (name == "metadef.attention" and position == 3):
             return alone
         if name in CONVS:
             return alone and all(
@@ -158,9 +160,11 @@ class Fusion:
     def _reads_in_place(self, producer: int, op: int) -> bool:
         """Return whether `op` reads each element of the producer once, and no wider than it is."""
         name = self.groups.nodes[op].name
-        if name == POINTWISE:
-            return self._shape(producer) == self._shape(op)
         only_use = self._uses(producer) == {op}
+        if name == POINTWISE:
+            # A view that others read too is stored anyway; alone it keeps fewer groups apart.
+            is_view = self.groups.nodes[producer].name in VIEWS
+            return self._shape(producer) == self._shape(op) and (only_use or not is_view)
         if name == TRANSPOSE:
             return only_use
         return only_use and (self.groups.nodes[producer].name in VIEWS or self._is_cast(producer))
