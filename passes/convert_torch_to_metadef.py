@@ -123,7 +123,7 @@ class _Function:
             elif name == "torch.bind_symbolic_shape":
                 tensor, *symbols = op.operation.operands
                 dims = [self.values[s] for s in symbols]
-                expressions = ir.AffineMap(ir.AffineMapAttr(attributes["shape_expressions"]).value)
+                expressions = ir.AffineMapAttr(attributes["shape_expressions"]).value
                 self.bound[tensor] = tuple(dim_from_affine(e, dims) for e in expressions.results)
         self._declare(declared)
 

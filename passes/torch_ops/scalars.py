@@ -63,12 +63,17 @@ def list_unpack(call: Call, items: list[Any]) -> tuple[Any, ...]:
     return tuple(items)
 
 
-@converts("prim.NumToTensor.Scalar", "derefine", "aten.Int.Scalar", "aten.ScalarImplicit")
+@converts("prim.NumToTensor.Scalar", "derefine", "aten.ScalarImplicit")
 def same_value(call: Call, value: Any) -> Any:
     """A number that becomes a tensor keeps promoting as a Python scalar, as it does in eager."""
-    if call.name.endswith("Int.Scalar"):
-        return int(value) if isinstance(value, float) else value
     return value
+
+
+@converts("aten.Int.Scalar", "aten.Int.float", "aten.Int.bool")
+def to_int(call: Call, value: Number) -> Number:
+    if isinstance(value, ScalarTensor):
+        return ScalarTensor(build.cast(value.value, i64()))
+    return value if isinstance(value, Dim) else int(value)
 
 
 @converts("aten.Float.Scalar", "aten.sym_float")
@@ -83,7 +88,8 @@ def to_bool(call: Call, value: Number) -> bool:
     return bool(_known(value))
 
 
-@converts("aten.item", "aten.Int.Tensor", "aten.Float.Tensor", "aten.IntImplicit", "aten.FloatImplicit")
+@converts("aten.item", "aten.Int.Tensor", "aten.Float.Tensor", "aten.Bool.Tensor")
+@converts("aten.IntImplicit", "aten.FloatImplicit", "aten._local_scalar_dense")
 def item(call: Call, x: Any) -> Any:
     if not isinstance(x, ir.Value):
         return x
@@ -155,11 +161,9 @@ _FLOAT: dict[str, Callable[[float, float], float]] = {
 
 
 def _register_float(name: str, fn: Callable[[float, float], float]) -> None:
-    overloads = ["float", "Scalar"] if name in ("add", "sub", "mul") else ["float"]
-    overloads += {"div": ["int"], "pow": ["int_float", "float_int"], "mul": ["int_float", "float_int"]}.get(name, [])
-    overloads += ["float_int", "int_float"] if name in ("add", "sub") else []
+    overloads = ["float", "int_float", "float_int", *(["int"] if name == "div" else [])]
 
-    @converts(*(f"aten.{name}.{o}" for o in overloads if o != "Scalar"))
+    @converts(*(f"aten.{name}.{overload}" for overload in overloads))
     def convert(call: Call, a: Any, b: Any) -> Any:
         if isinstance(a, int | float) and isinstance(b, int | float):
             return fn(float(a), float(b))
