@@ -14,7 +14,7 @@ from . import build
 from .build import cast, dims, pointwise, rank, reduce, reshape
 from .call import Call
 from .conv import both_ends, spread
-from .dtypes import opmath
+from .dtypes import integer_range, is_float, opmath
 from .registry import NotModelled, converts
 
 Ints = Sequence[int]
@@ -127,7 +127,9 @@ def _indexed_max_pool(
     shape = dims(x)
     flat = build.reshape(_flat_positions(shape[2:]), [1, 1, *shape[2:]])
     low, high = [0, 0, *ends[::2]], [0, 0, *ends[1::2]]
-    padded = build.pad(x, low, high, value=float("-inf"))
+    element = build.element(x)
+    lowest = float("-inf") if is_float(element) else integer_range(element)[0]
+    padded = build.pad(x, low, high, value=lowest)
     where = build.pad(flat, low, high, value=-1)
     counts = [
         (shape[2 + i] + ends[2 * i] + ends[2 * i + 1] - spaces[i] * (extents[i] - 1) - 1)
@@ -148,7 +150,9 @@ def _indexed_max_pool(
     for value, place in zip(values[1:], positions[1:], strict=True):
         unset = pointwise("lt", index, build.number(0, build.element(index)))
         inside = pointwise("ge", place, build.number(0, build.element(index)))
-        wins = pointwise("or", pointwise("gt", value, best), pointwise("isnan", value))
+        wins = pointwise("gt", value, best)
+        if is_float(element):
+            wins = pointwise("or", wins, pointwise("isnan", value))
         wins = pointwise("and", inside, pointwise("or", unset, wins))
         best = pointwise("select", wins, value, best)
         index = pointwise("select", wins, place, index)
@@ -186,6 +190,9 @@ def avg_pool(
     x, had = _batched(x, spatial)
     extents = spread(kernel, spatial)
     steps, pads = spread(strides, spatial) if strides else extents, spread(padding, spatial)
+    sizes = dims(x)[2:]
+    if divisor is None and not any(pads) and all(map(_holds, extents, sizes)):
+        return _unbatched(_adaptive(x, "avg", [1] * spatial), had)
     plain = both_ends(pads)
     ends = _ceil_padding(call, x, extents, steps, pads, [1] * spatial) if ceil_mode else plain
     if divisor is None and (ends == plain or not count_include_pad):
@@ -204,6 +211,12 @@ def avg_pool(
     else:
         counts = _window_counts(x, extents, steps, pads, ends, build.element(wide))
     return _unbatched(cast(pointwise("div", total, counts), build.element(x)), had)
+
+
+def _holds(kernel: int | Dim, size: Dim) -> bool:
+    """Tell whether one window holds the whole dim: ceil mode takes windows larger than x."""
+    extent = Dim.of(kernel)
+    return extent.is_static and size.is_static and extent.value >= size.value
 
 
 def _window_counts(
