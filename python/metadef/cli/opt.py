@@ -16,10 +16,10 @@ from metadef.cli.explain import explain_text, list_text
 from metadef.cli.opt_options import (
     SPLIT_MARKER,
     Request,
-    UsageError,
     make_parser,
     take_requests,
 )
+from metadef.cli.usage import UsageError
 from metadef.diagnostics import MetadefError, PipelineError, error_text, near_names
 from metadef.instrumentation import ALL, Printing, Timing
 from metadef.loading import load_file

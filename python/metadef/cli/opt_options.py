@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
+from metadef.cli.usage import Parser, UsageError
 from metadef.diagnostics import MetadefError
 from metadef.pass_runner import Step
 from metadef.pipeline import find_step, near_passes
@@ -16,18 +16,9 @@ from metadef.pipelines import passes_of
 SPLIT_MARKER = "// -----"
 
 
-class UsageError(MetadefError):
-    """The command line asks for something that does not exist; exit code 2."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def make_parser() -> argparse.ArgumentParser:
     """Return the reader of all options but the passes themselves (`--canonicalize`, ...)."""
-    parser = _Parser(
+    parser = Parser(
         prog="metadef-opt",
         usage="metadef-opt [FILE] [--PASS[=OPTIONS] ...] [options]",
         description="Run passes over MLIR text; --list names them, --explain PASS tells about one.",

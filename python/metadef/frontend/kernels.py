@@ -30,9 +30,7 @@ class KernelSummary:
 
 def summarize_kernels(module: ir.Module) -> tuple[KernelSummary, ...]:
     """Return a summary of each kernel function of the module, in order."""
-    return tuple(
-        _summary(op) for op in module.body.operations if "metadef.kernel" in op.attributes
-    )
+    return tuple(_summary(op) for op in module.body.operations if "metadef.kernel" in op.attributes)
 
 
 def _summary(function: ir.OpView) -> KernelSummary:

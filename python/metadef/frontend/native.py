@@ -81,7 +81,7 @@ class MixedGraph:
     def profile(
         self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
     ) -> list[KernelTime]:
-        """Return the median time of each kernel of each native part, on the values that reach it."""
+        """Return the median time of each kernel of the native parts, on what reaches them."""
         profiler = _Profiler(self._module, rounds)
         with torch.no_grad():
             profiler.run(*self._pick(leaves))

@@ -1,0 +1,107 @@
+"""`metadef explain`: says what each kernel of a compiled model does, and how long it takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from metadef.cli.commands.compile import add_compile_options, compile_for
+from metadef.cli.console import stdout
+from metadef.cli.models import load_model
+
+if TYPE_CHECKING:
+    from metadef.frontend.compiled_model import CompiledModel
+    from metadef.frontend.kernels import KernelSummary
+
+HELP = "show the kernels: ops, source lines, shapes, bytes, time"
+DESCRIPTION = (
+    "Compile a model, time each kernel on the example inputs, and show the kernels, the most "
+    "costly first: ops and source lines, shapes, bytes in and out, runs in a call, time."
+)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A kernel, how often a call runs it, and the ns that these runs take together."""
+
+    kernel: KernelSummary
+    runs: int
+    ns: float
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is the command's own."""
+    add_compile_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the kernels as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the kernels."""
+    model = load_model(args.model)
+    uses = _uses(compile_for(args, model), model.args, model.kwargs)
+    if args.json:
+        print(json.dumps([_as_dict(use) for use in uses], indent=2))
+    else:
+        stdout().print(_table(uses))
+    return 0
+
+
+def _uses(
+    compiled: CompiledModel, args: tuple[object, ...], kwargs: dict[str, object]
+) -> list[_Use]:
+    times: dict[str, list[float]] = defaultdict(list)
+    for time in compiled.profile(args, kwargs):
+        times[time.kernel].append(time.ns)
+    used = [k for k in compiled.kernels if k.name in times]
+    uses = [_Use(k, len(times[k.name]), sum(times[k.name])) for k in used]
+    return sorted(uses, key=lambda use: -use.ns)
+
+
+def _table(uses: list[_Use]) -> Table:
+    total = sum(use.ns for use in uses)
+    table = Table(show_lines=True)
+    for title in ("kernel", "ops", "from", "shapes"):
+        table.add_column(title, overflow="fold")
+    for title in ("bytes", "runs", "us", "share"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for use in uses:
+        kernel = use.kernel
+        table.add_row(
+            kernel.name,
+            " ".join(kernel.ops),
+            "\n".join(_short(line) for line in kernel.lines),
+            f"{', '.join(kernel.arguments)} -> {', '.join(kernel.results)}",
+            str(kernel.bytes),
+            str(use.runs),
+            f"{use.ns / 1e3:.1f}",
+            f"{use.ns / total:.1%}" if total else "",
+        )
+    table.caption = (
+        f"{sum(use.runs for use in uses)} runs of {len(uses)} kernels, {total / 1e3:.1f} us; "
+        "bytes are those of one run, us of all runs in a call"
+    )
+    return table
+
+
+def _short(line: str) -> str:
+    """Return `model.py:41` of a longer path."""
+    return line.rpartition("/")[2]
+
+
+def _as_dict(use: _Use) -> dict[str, object]:
+    k = use.kernel
+    return {
+        "kernel": k.name,
+        "ops": k.ops,
+        "lines": k.lines,
+        "arguments": k.arguments,
+        "results": k.results,
+        "bytes": str(k.bytes),
+        "runs": use.runs,
+        "ns": use.ns,
+    }

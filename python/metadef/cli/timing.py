@@ -1,0 +1,84 @@
+"""Times programs side by side: short slices in turn, so that all meet the same noise.
+
+series = interleave({"eager": lambda: model(x), "metadef": lambda: compiled(x)})
+ratio(series["eager"], series["metadef"])    # over 1: metadef is faster
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+_WARM_UP_CALLS = 3
+
+
+@dataclass(frozen=True)
+class Series:
+    """The seconds of each call, in the slices in which they were measured."""
+
+    slices: list[list[float]] = field(default_factory=list)
+
+    @property
+    def calls(self) -> list[float]:
+        return [seconds for part in self.slices for seconds in part]
+
+    @property
+    def median(self) -> float:
+        return median(self.calls)
+
+    def percentile(self, percent: float) -> float:
+        """Return the least measured time that `percent` of the calls do not exceed."""
+        ordered = sorted(self.calls)
+        return ordered[max(0, -int(-len(ordered) * percent // 100) - 1)]
+
+    @property
+    def throughput(self) -> float:
+        """Calls a second."""
+        return len(self.calls) / sum(self.calls)
+
+
+def interleave(
+    programs: Mapping[str, Callable[[], Any]],
+    *,
+    rounds: int = 20,
+    slice_seconds: float = 0.1,
+    on_round: Callable[[int, int], None] | None = None,
+) -> dict[str, Series]:
+    """Call each program for a slice of time (once at least), in turn, `rounds` times.
+
+    Who comes first moves on by one each round. `on_round(done, rounds)` is called after a round.
+    """
+    for program in programs.values():
+        for _ in range(_WARM_UP_CALLS):
+            program()
+    names = list(programs)
+    series = {name: Series() for name in names}
+    for number in range(rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            series[name].slices.append(_slice(programs[name], slice_seconds))
+        if on_round is not None:
+            on_round(number + 1, rounds)
+    return series
+
+
+def ratio(baseline: Series, other: Series) -> float:
+    """Return how many times faster `other` is: the median over rounds of the slices' ratio."""
+    pairs = zip(baseline.slices, other.slices, strict=True)
+    return median(median(a) / median(b) for a, b in pairs)
+
+
+def _slice(program: Callable[[], Any], seconds: float) -> list[float]:
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while True:
+        start = time.perf_counter()
+        result = program()
+        stop = time.perf_counter()
+        times.append(stop - start)
+        del result  # freeing it is not part of the call
+        if stop >= end:
+            return times
