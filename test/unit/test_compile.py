@@ -131,6 +131,27 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
             workers.ask(Message({"op": "build"}))
 
 
+def test_a_worker_that_left_idle_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "idle_worker.py").write_text(
+        """
+import os, sys
+from metadef.codegen import worker
+if not os.path.exists(sys.argv[0] + ".once"):
+    open(sys.argv[0] + ".once", "w").close()
+    worker.IDLE_SECONDS = 0.0
+worker.main()
+"""
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    workers = Workers("idle_worker")
+    answer = workers.ask(Message({"op": "build", "symbol": "k"}, b"module {}"))
+    assert answer.header["kind"] == "user"
+    assert (tmp_path / "idle_worker.py.once").exists()
+    workers.end()
+
+
 def test_a_worker_tells_mistakes_of_users_from_ours() -> None:
     workers = Workers()
     answer = workers.ask(Message({"op": "build", "symbol": "k"}, b"module {}"))

@@ -2,12 +2,13 @@
 
 A request's header has `op`: `build` (`symbol`; the body is a kernel's text) is answered by
 `CompiledKernel.to_bytes()`. A failure is answered by a header with `error`, its text, and `kind`:
-`user` for a MetadefError. It never imports torch.
+`user` for a MetadefError. It never imports torch, and leaves when nobody asks for a while.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
 import traceback
 from typing import BinaryIO
@@ -17,13 +18,22 @@ from metadef.diagnostics import MetadefError
 
 #: a line with this mark on standard error says what the worker is about to do
 STAGE_MARK = "metadef stage: "
+#: a worker without a request for this many seconds gives its memory back
+IDLE_SECONDS = 60.0
+#: exit code of a worker that left for that
+IDLE_EXIT = 75
 
 
 def main() -> None:
     """Answer requests on standard input."""
     requests = sys.stdin.buffer
     answers = _own_standard_output()
-    while (request := receive(requests)) is not None:
+    while True:
+        # Nothing is buffered between two messages: the next comes after our answer.
+        if not select.select([requests], [], [], IDLE_SECONDS)[0]:
+            sys.exit(IDLE_EXIT)
+        if (request := receive(requests)) is None:
+            return
         send(answers, _answer(request))
 
 

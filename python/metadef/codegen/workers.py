@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from metadef.codegen.protocol import Message, receive, send
-from metadef.codegen.worker import STAGE_MARK
+from metadef.codegen.worker import IDLE_EXIT, STAGE_MARK
 
 #: a request that takes longer than this many seconds is taken for an endless loop
 LIMIT_SECONDS = 600.0
@@ -24,6 +24,10 @@ LIMIT_SECONDS = 600.0
 
 class WorkerCrash(Exception):
     """The process died, or was ended for its time, in the middle of a request."""
+
+
+class _WorkerLeft(Exception):
+    """The process ended itself, idle, just before the request."""
 
 
 @dataclass(eq=False)
@@ -54,6 +58,7 @@ class _Worker:
 
         Raises:
             WorkerCrash: there is none.
+            _WorkerLeft: it had gone before.
         """
         assert self.process.stdin is not None and self.process.stdout is not None
         self.log.seek(0)
@@ -70,6 +75,8 @@ class _Worker:
             expired = not timer.is_alive()
             timer.cancel()
         if answer is None:
+            if not expired and self.process.wait() == IDLE_EXIT:
+                raise _WorkerLeft
             self.process.kill()
             raise WorkerCrash(self._why(expired))
         return answer
@@ -112,13 +119,18 @@ class Workers:
         Raises:
             WorkerCrash: the worker died of it.
         """
-        with self._lend() as worker:
-            return worker.ask(request)
+        while True:
+            try:
+                with self._lend() as worker:
+                    return worker.ask(request)
+            except _WorkerLeft:
+                continue
 
     def start(self, count: int) -> None:
         """Start workers until `count` are idle: they load MLIR while others work."""
         with self._lock:
             self._leave_parents_workers()
+            self._idle = [worker for worker in self._idle if worker.process.poll() is None]
             missing = count - len(self._idle)
             self._idle += [_Worker.start(self._program) for _ in range(missing)]
 
