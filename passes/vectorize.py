@@ -19,10 +19,14 @@ from metadef.pipeline import Pass
 
 from ._kernel_abi import BARRIER
 
-_PURE = ("arith.", "vector.", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast",
-         "memref.dim", "memref.reinterpret_cast", "memref.alloc", "memref.view", "affine.apply",
-         "memref.get_global", "memref.assume_alignment", "memref.extract_strided_metadata",
-         "math.")  # fmt: skip
+# fmt: off
+_PURE = (
+    "arith.", "vector.", "math.", "affine.apply",
+    "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast", "memref.dim",
+    "memref.reinterpret_cast", "memref.alloc", "memref.view", "memref.get_global",
+    "memref.assume_alignment", "memref.extract_strided_metadata",
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Vectorize(Pass):
           linalg.generic {...} ins(%x) outs(%y) { ^bb0(%a: f32, %b: f32): ... }
     After:
         func.func @k(%x: memref<1024xf32>, %y: memref<1024xf32>, %tid: index, %nthreads: index) {
-          scf.for %task = %lower to %upper step %c1 { scf.for %i ... { vector.load, ..., vector.store } }
+          scf.for %task = %lower to %upper step %c1 { scf.for %i ... { vector.load ... } }
 
     Runs of structured ops become nests (see `loop_nests/`). A function that does anything else
     with side effects (a sequential scan, a sort) is marked `metadef.serial`: one thread runs it.
@@ -75,7 +79,7 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
     threads = Threads(None, None) if serial else Threads(tid, count)
     for block in _blocks(func.operation):
         _vectorize_block(block, entry, target, threads)
-    added = [{}, {}]
+    added: list[dict[str, ir.Attribute]] = [{}, {}]
     if serial:
         func.attributes["metadef.serial"] = ir.UnitAttr.get()
     else:
@@ -88,9 +92,7 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
 def _erase_unused(entry: ir.Block) -> None:
     """Erase views and allocations of the entry block that nothing reads any more."""
     for op in reversed(list(entry.operations)):
-        used = any(
-            u.owner.operation.name != "memref.dealloc" for r in op.results for u in r.uses
-        )
+        used = any(u.owner.operation.name != "memref.dealloc" for r in op.results for u in r.uses)
         if op.operation.name.startswith("memref.") and op.results and not used:
             for u in [u for r in op.results for u in r.uses]:
                 u.owner.operation.erase()
@@ -140,7 +142,7 @@ def _emit_run(
         if dependences is not None:
             run = _with_packing(run, flat, target)
         stages = [parse_stage(op, flat) for op in run]
-        temporaries = _temporaries(stages, set(op.operation for op in run))
+        temporaries = _temporaries(stages, {op.operation for op in run})
         stages = merge_epilogues(merge_fills(stages), temporaries)
         emitter = NestEmitter(target, threads, flat, entry)
         for nest in form_nests(stages, temporaries):
@@ -215,7 +217,8 @@ def _blocks(op: ir.Operation) -> list[ir.Block]:
 
 def _is_plain(op: ir.Operation) -> bool:
     """Tell whether every thread may run an op of a function's entry block."""
-    return op.name in ("linalg.generic", "memref.dealloc", "func.return") or op.name.startswith(_PURE)
+    plain = ("linalg.generic", "memref.dealloc", "func.return")
+    return op.name in plain or op.name.startswith(_PURE)
 
 
 def _is_movable(op: ir.Operation) -> bool:
@@ -244,9 +247,7 @@ def _generic_copy(op: ir.OpView) -> None:
     op.operation.erase()
 
 
-def _update_type(
-    func: ir.OpView, entry: ir.Block, added: list[dict[str, ir.Attribute]]
-) -> None:
+def _update_type(func: ir.OpView, entry: ir.Block, added: list[dict[str, ir.Attribute]]) -> None:
     """Bring the function's type and argument attributes up to date with its added arguments."""
     inputs = [a.type for a in entry.arguments]
     func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))

@@ -161,9 +161,7 @@ def flatten(buffer: ir.Value) -> FlatBuffer:
         source = metadata.base_buffer
         flat_offset = metadata.offset if offset == unknown else offset
         offset = flat_offset
-    flat_type = ir.MemRefType.get(
-        [dynamic], type_.element_type, memory_space=type_.memory_space
-    )
+    flat_type = ir.MemRefType.get([dynamic], type_.element_type, memory_space=type_.memory_space)
     flat = ir.memref.reinterpret_cast(
         flat_type, source, [], [value(2**40)], [], [0], [dynamic], [1]
     )

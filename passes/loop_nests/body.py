@@ -31,7 +31,7 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Val:
-    """A body value: `uniform` over lanes (scalar), `iota` (scalar first lane, then +1), or a vector."""
+    """A body value: `uniform` over lanes, `iota` (a first lane, then counting up), or a vector."""
 
     kind: str
     value: ir.Value
@@ -152,9 +152,7 @@ def widest_bits(block: ir.Block) -> int:
     values = list(block.arguments) + [r for op in block.operations for r in op.operation.results]
     for v in values:
         type_ = v.type
-        if isinstance(type_, ir.FloatType):
-            bits.append(type_.width)
-        elif isinstance(type_, ir.IntegerType) and type_.width > 1:
+        if isinstance(type_, ir.FloatType | ir.IntegerType) and type_.width > 1:
             bits.append(type_.width)
     return max(bits)
 

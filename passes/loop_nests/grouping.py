@@ -136,7 +136,9 @@ def _common_loops(run: list[Stage]) -> list[list[int]]:
     return [
         loop
         for loop in result
-        if all(_same_extent(run[0].extents[loop[0]], run[s].extents[loop[s]]) for s in range(len(run)))
+        if all(
+            _same_extent(run[0].extents[loop[0]], run[s].extents[loop[s]]) for s in range(len(run))
+        )
     ]
 
 
@@ -155,11 +157,7 @@ def _matching_dim(theirs: Access, dim: int, mine: Access) -> int | None:
     stride = theirs.strides[dim]
     if theirs.is_nonlinear(dim) or (isinstance(stride, int) and stride == 0):
         return None
-    found = [
-        d
-        for d, s in enumerate(mine.strides)
-        if equal(s, stride) and not mine.is_nonlinear(d)
-    ]
+    found = [d for d, s in enumerate(mine.strides) if equal(s, stride) and not mine.is_nonlinear(d)]
     return found[0] if len(found) == 1 else None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TypeAlias
 
 from metadef import ir
 
-Index = Union[int, ir.Value]
+Index: TypeAlias = int | ir.Value
 
 
 def value(i: Index) -> ir.Value:

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from metadef import ir
 
 from .access import Access, FlatBuffer
-from .block import BlockEmitter, Vector, branch, loop, masked, needs_known_tail
+from .block import BlockEmitter
 from .body import Lanes
+from .cells import BlockCells, Vector, moved
+from .control import branch, loop
 from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
+from .memory import CellMemory, Point, masked, needs_known_tail
 from .schedule import Schedule, Target, choose
 from .stage import Stage
 
@@ -58,8 +61,10 @@ class NestEmitter:
         def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             at: list[Index] = [0] * len(boxes)
             left: Index = task
-            for c in reversed(order):
-                at[c], left = (rem(left, counts[c]), div(left, counts[c])) if c != order[0] else (left, 0)
+            for c in reversed(order[1:]):
+                at[c], left = rem(left, counts[c]), div(left, counts[c])
+            if order:
+                at[order[0]] = left
             self._split_tails(nest, schedules, boxes, counts, at, private)
             return []
 
@@ -275,16 +280,15 @@ class NestEmitter:
 
         return localise(stage)
 
-    def _stage(
-        self, stage: Stage, schedule: Schedule, bounds: list[tuple[Index, Index]]
-    ) -> None:
+    def _stage(self, stage: Stage, schedule: Schedule, bounds: list[tuple[Index, Index]]) -> None:
         """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""
-        emitter = BlockEmitter(stage, schedule, bounds, self.flat, self.entry)
+        cells = BlockCells(stage, schedule, bounds, CellMemory(schedule, self.flat))
+        emitter = BlockEmitter(cells, self.entry)
         inner = {schedule.lanes, schedule.row_dim} - {None}
         outer = [d for d in stage.parallel_dims if d not in inner]
         start = tuple(base for base, _ in bounds)
 
-        def over(dims: list[int], point: tuple[Index, ...]) -> None:
+        def over(dims: list[int], point: Point) -> None:
             if not dims:
                 self._panels(emitter, point)
                 return
@@ -295,31 +299,31 @@ class NestEmitter:
                 return
 
             def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                over(dims[1:], point[:d] + (i,) + point[d + 1 :])
+                over(dims[1:], moved(point, d, i))
                 return []
 
             loop(base, add(base, extent), 1, [], one)
 
         over(outer, start)
 
-    def _panels(self, emitter: BlockEmitter, point: tuple[Index, ...]) -> None:
+    def _panels(self, emitter: BlockEmitter, point: Point) -> None:
         """Cover the lanes' dim: whole panels, then the vectors and lanes that are left."""
-        schedule = emitter.schedule
+        schedule = emitter.cells.schedule
         d = schedule.lanes
         if d is None or schedule.over_reduction:
             self._rows(emitter, point, [Vector(0, Lanes(1))])
             return
-        base, extent = emitter.bounds[d]
+        base, extent = emitter.cells.bounds[d]
         width, panel = schedule.width, schedule.panel
         full = [Vector(width * j, Lanes(width)) for j in range(schedule.vectors)]
 
-        def at(i: Index) -> tuple[Index, ...]:
-            return point[:d] + (i,) + point[d + 1 :]
+        def at(i: Index) -> Point:
+            return moved(point, d, i)
 
         whole = mul(div(extent, panel), panel)
         self._run(base, add(base, whole), panel, lambda i: self._rows(emitter, at(i), full))
         start, rest = add(base, whole), sub(extent, whole)
-        known_tail = needs_known_tail(emitter.stage, schedule)
+        known_tail = needs_known_tail(emitter.cells.stage, schedule)
         if isinstance(rest, int):
             vectors = full[: rest // width]
             if rest % width:
@@ -343,35 +347,29 @@ class NestEmitter:
 
         branch(ir.arith.cmpi(ir.arith.CmpIPredicate.sgt, value(rest), value(0)), [], tail)
 
-    def _rows(
-        self, emitter: BlockEmitter, point: tuple[Index, ...], vectors: list[Vector]
-    ) -> None:
+    def _rows(self, emitter: BlockEmitter, point: Point, vectors: list[Vector]) -> None:
         """Cover the rows' dim: whole blocks, then smaller ones."""
-        schedule = emitter.schedule
+        schedule = emitter.cells.schedule
         d = schedule.row_dim
         if d is None:
             emitter.emit(point, 1, vectors)
             return
-        base, extent = emitter.bounds[d]
+        base, extent = emitter.cells.bounds[d]
 
-        def at(i: Index) -> tuple[Index, ...]:
-            return point[:d] + (i,) + point[d + 1 :]
+        def at(i: Index) -> Point:
+            return moved(point, d, i)
 
         start, rest = base, extent
         ladder = [schedule.rows, 4, 1] if schedule.rows > 4 else [schedule.rows, 1]
         for rows in ladder if not isinstance(extent, int) else [schedule.rows]:
             whole = mul(div(rest, rows), rows)
             stop = add(start, whole)
-            self._run(
-                start, stop, rows, lambda i, rows=rows: emitter.emit(at(i), rows, vectors)
-            )  # type: ignore[misc]
+            self._run(start, stop, rows, lambda i, rows=rows: emitter.emit(at(i), rows, vectors))  # type: ignore[misc]
             start, rest = stop, sub(rest, whole)
         if isinstance(rest, int) and rest:
             emitter.emit(at(start), rest, vectors)
 
-    def _run(
-        self, start: Index, stop: Index, step: int, body: Callable[[Index], None]
-    ) -> None:
+    def _run(self, start: Index, stop: Index, step: int, body: Callable[[Index], None]) -> None:
         """Loop, or build the body once when there is exactly one turn, or nothing for none."""
         if isinstance(start, int) and isinstance(stop, int):
             if stop <= start:

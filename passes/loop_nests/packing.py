@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from metadef import ir
 
-from .access import FlatBuffer
+from .access import Access, FlatBuffer
 from .index_math import Index, ceildiv, value
 from .schedule import Target
 from .stage import Stage, parse_stage
@@ -48,23 +48,29 @@ def pack_operand(
 
 def _operand_to_pack(stage: Stage, target: Target) -> tuple[int, int] | None:
     """Return (input, dim along the lanes) for a product whose input should be packed."""
-    inputs = stage.inputs
-    if len(inputs) != 2 or len(stage.outputs) != 1 or not stage.reduction_dims:
-        return None
-    if any(isinstance(x, ir.Value) for x in inputs) or _bits(stage.outputs[0].element) < 8:
+    inputs = [x for x in stage.inputs if isinstance(x, Access)]
+    if (
+        len(inputs) != 2
+        or len(stage.inputs) != 2
+        or len(stage.outputs) != 1
+        or not stage.reduction_dims
+    ):
         return None
     lanes = [d for d in stage.parallel_dims if stage.outputs[0].strides[d] == 1]
     if len(lanes) != 1 or stage.extents[lanes[0]] == 1:
         return None
-    movers = [k for k, x in enumerate(inputs) if x.moves(lanes[0])]  # type: ignore[union-attr]
+    movers = [k for k, x in enumerate(inputs) if x.moves(lanes[0])]
     if len(movers) != 1:
         return None
     x, other = inputs[movers[0]], inputs[1 - movers[0]]
-    assert not isinstance(x, ir.Value) and not isinstance(other, ir.Value)
     maps = ir.ArrayAttr(stage.op.attributes["indexing_maps"])
-    plain = all(isinstance(e, ir.AffineDimExpr) for e in ir.AffineMapAttr(maps[movers[0]]).value.results)
-    if not plain or x.nonlinear or not all(
-        x.moves(d) and other.moves(d) for d in stage.reduction_dims
+    plain = all(
+        isinstance(e, ir.AffineDimExpr) for e in ir.AffineMapAttr(maps[movers[0]]).value.results
+    )
+    if (
+        not plain
+        or x.nonlinear
+        or not all(x.moves(d) and other.moves(d) for d in stage.reduction_dims)
     ):
         return None
     rows = [stage.extents[d] for d in stage.parallel_dims if not x.moves(d)]

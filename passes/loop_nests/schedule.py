@@ -16,7 +16,7 @@ from .body import is_vectorizable, widest_bits
 from .index_math import Index
 from .stage import Stage
 
-_COMBINERS = {
+_COMBINERS: dict[str, tuple[str, float | int | str]] = {
     "arith.addf": ("add", 0.0), "arith.mulf": ("mul", 1.0),
     "arith.maximumf": ("maximumf", float("-inf")), "arith.minimumf": ("minimumf", float("inf")),
     "arith.maxnumf": ("maxnumf", float("-inf")), "arith.minnumf": ("minnumf", float("inf")),
@@ -81,7 +81,9 @@ def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule
     row_dim = _choose_rows(stage, extents, lanes) if stage.reduction_dims else None
     if over_reduction:
         rows = _even_block(extents[row_dim], 4) if row_dim is not None else 1
-        return Schedule(lanes, True, width, 4 if rows == 1 else 2 if rows == 2 else 1, row_dim, rows)
+        return Schedule(
+            lanes, True, width, 4 if rows == 1 else 2 if rows == 2 else 1, row_dim, rows
+        )
     vectors = _vectors(stage, extents[lanes], lanes, width)
     if row_dim is None:
         return Schedule(lanes, False, width, vectors, None, 1)
@@ -108,7 +110,7 @@ def combiners(stage: Stage) -> list[Combiner | None]:
             found.append(None)
             continue
         kind, identity = _COMBINERS[producer.name]
-        if identity in ("min", "max"):
+        if isinstance(identity, str):
             bits = ir.IntegerType(v.type).width
             identity = -(2 ** (bits - 1)) if identity == "min" else 2 ** (bits - 1) - 1
         found.append(Combiner(producer.name, kind, identity))
@@ -120,15 +122,11 @@ def _widest(stage: Stage) -> int:
     return max(bits, widest_bits(stage.epilogue.body)) if stage.epilogue else bits
 
 
-def _choose_lanes(
-    stage: Stage, extents: tuple[Index, ...], width: int
-) -> tuple[int | None, bool]:
+def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple[int | None, bool]:
     bodies = [stage.body] + ([stage.epilogue.body] if stage.epilogue else [])
     if width < 2 or not all(is_vectorizable(b) for b in bodies):
         return None, False
-    folds = all(
-        c is not None or not stage.accumulates(k) for k, c in enumerate(combiners(stage))
-    )
+    folds = all(c is not None or not stage.accumulates(k) for k, c in enumerate(combiners(stage)))
     candidates: list[tuple[float, bool, int]] = []
     for d, extent in enumerate(extents):
         over_reduction = stage.reduction[d]
@@ -198,17 +196,13 @@ def _choose_rows(stage: Stage, extents: tuple[Index, ...], lanes: int) -> int | 
 
 def _reused_rows(stage: Stage, dim: int, lanes: int) -> int:
     """Count the inputs that move with the lanes or the reduction but not with `dim`."""
-    return sum(
-        1
-        for x in stage.inputs
-        if isinstance(x, Access)
-        and not x.moves(dim)
-        and (x.moves(lanes) or any(x.moves(d) for d in stage.reduction_dims))
-    )
+    moving = [lanes, *stage.reduction_dims]
+    inputs = [x for x in stage.inputs if isinstance(x, Access)]
+    return len([x for x in inputs if not x.moves(dim) and any(x.moves(d) for d in moving)])
 
 
 def _vectors(stage: Stage, extent: Index, lanes: int, width: int) -> int:
-    """Return how many vectors side by side: all of a narrow dim, two of a wide one, no part panel."""
+    """Return how many vectors a block has side by side: two, one where the dim is narrow."""
     most = _PANEL_VECTORS if stage.reduction_dims else 1
     if isinstance(extent, int):
         most = min(most, max(1, -(-extent // width)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metadef import ir
 from metadef.symbolic import Dim
 
@@ -155,7 +157,7 @@ def _extent(buffer: ir.Value, at: int) -> Dim | None:
     return None
 
 
-_EXPRESSIONS = {
+_EXPRESSIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,

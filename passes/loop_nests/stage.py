@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from metadef import ir
 
 from .access import Access, FlatBuffer, access, dims_in
 from .index_math import Index, add, mul
 
-Operand = Access | ir.Value
+Operand: TypeAlias = Access | ir.Value
 """An operand is read through an access, or is a scalar that no loop moves."""
 
 

@@ -47,7 +47,9 @@ def generic(
         names, types = ",".join(n for n, _ in pairs), ",".join(t for _, t in pairs)
         return f"{word}({names} : {types})" if pairs else ""
 
-    args = [f"%i{k}: f32" for k in range(len(inputs))] + [f"%o{k}: f32" for k in range(len(outputs))]
+    args = [f"%i{k}: f32" for k in range(len(inputs))] + [
+        f"%o{k}: f32" for k in range(len(outputs))
+    ]
     return (
         f"linalg.generic {{indexing_maps = [{affine}], iterator_types = [{kinds}]}} "
         f"{operands('ins', inputs)} {operands('outs', outputs)} {{\n^bb0({', '.join(args)}):\n"

@@ -1,7 +1,5 @@
 """`metadef.unpack`: read a dim that is stored in panels."""
 
-from typing import Any
-
 from metadef import ir
 from metadef.dialect import Operand, Result, constraint
 from metadef.dialects.metadef.attributes import integer
