@@ -1,0 +1,172 @@
+"""The cells of a register block: the stage's body on each, inside its reduction loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from metadef import ir
+
+from .access import Access
+from .body import Lanes, Val, constant_splat, evaluate_body
+from .control import loop
+from .index_math import Index, add, value
+from .memory import Cell, CellMemory, Corner, Point
+from .schedule import Schedule
+from .stage import Operand, Stage
+
+#: Float sums longer than this are added up in chunks, so that the error grows with the square
+#: root of the chunk count and not with the length (pairwise summation, Higham 1993).
+CHUNK = 1024
+
+Step = Callable[[Point, list[ir.Value]], list[ir.Value]]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One vector of a block: its offset along the lanes' dim, and its lanes."""
+
+    offset: Index
+    lanes: Lanes
+
+
+@dataclass(frozen=True)
+class BlockCells:
+    """Evaluates a stage on the cells of a block; `bounds` are the base and extent of each dim."""
+
+    stage: Stage
+    schedule: Schedule
+    bounds: list[tuple[Index, Index]]
+    memory: CellMemory
+
+    def loops(
+        self,
+        dims: list[int],
+        point: Point,
+        carried: list[ir.Value],
+        step: Step,
+        chunked: bool,
+    ) -> list[ir.Value]:
+        """Nest loops over `dims` around `step`, which maps the carried values to their next."""
+        if not dims:
+            return step(point, carried)
+        d, rest = dims[0], dims[1:]
+        base, extent = self.bounds[d]
+        if isinstance(extent, int) and extent == 1:
+            return self.loops(rest, moved(point, d, base), carried, step, chunked)
+        if chunked and not rest and not (isinstance(extent, int) and extent <= 4 * CHUNK):
+            return self._chunks(d, point, carried, step)
+        return loop(
+            base,
+            add(base, extent),
+            1,
+            carried,
+            lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, chunked),
+        )
+
+    def _chunks(
+        self,
+        d: int,
+        point: Point,
+        carried: list[ir.Value],
+        step: Step,
+    ) -> list[ir.Value]:
+        """Sum each chunk of dim `d` from zero, then add it to what is carried."""
+        base, extent = self.bounds[d]
+        end = value(add(base, extent))
+
+        def one_chunk(i: ir.Value, outer: list[ir.Value]) -> list[ir.Value]:
+            stop = ir.arith.minsi(value(add(i, CHUNK)), end)
+            zeros = [constant_splat(v.type, 0.0) for v in outer]
+            sums = loop(i, stop, 1, zeros, lambda j, inner: step(moved(point, d, j), inner))
+            return [ir.arith.addf(a, b) for a, b in zip(outer, sums, strict=True)]
+
+        return loop(base, end, CHUNK, carried, one_chunk)
+
+    def start(self, k: int, point: Point, row: int, v: Vector) -> ir.Value:
+        """Return the value that output k's accumulator starts from."""
+        init = self.stage.init[k]
+        if init is not None:
+            return Val("uniform", init).vector(v.lanes)
+        at = Cell(Corner(point), row, v.offset)
+        return self.memory.load(self.stage.outputs[k], at, v.lanes).vector(v.lanes)
+
+    def inner(
+        self,
+        point: Point,
+        rows: int,
+        vectors: Sequence[Vector],
+        running: dict[int, list[ir.Value]],
+    ) -> list[ir.Value]:
+        """Evaluate the body on every cell at one reduction index; store what is not reduced."""
+        stage = self.stage
+        corner = Corner(point)
+        loaded: dict[tuple[int, int, int], Val] = {}
+        results: dict[int, list[ir.Value]] = {k: [] for k in running}
+        for i in range(rows):
+            for j, v in enumerate(vectors):
+                at = Cell(corner, i, v.offset)
+                arguments = [
+                    self._input(x, k, i, j, at, v.lanes, loaded) for k, x in enumerate(stage.inputs)
+                ]
+                cell = i * len(vectors) + j
+                for k, x in enumerate(stage.outputs):
+                    arguments.append(self._running(k, x, running, cell, at, v.lanes))
+                yielded = evaluate_body(
+                    stage.body, arguments, partial(self._index, at),
+                    self.memory.gather, v.lanes,
+                )  # fmt: skip
+                for k, x in enumerate(stage.outputs):
+                    if k in running:
+                        results[k].append(yielded[k].vector(v.lanes))
+                    else:
+                        self.memory.store(x, at, yielded[k], v.lanes)
+        return [r for k in running for r in results[k]]
+
+    def _running(
+        self,
+        k: int,
+        x: Access,
+        running: dict[int, list[ir.Value]],
+        cell: int,
+        at: Cell,
+        lanes: Lanes,
+    ) -> Val:
+        if k in running:
+            return Val("vector" if lanes.width > 1 else "uniform", running[k][cell])
+        argument = self.stage.body.arguments[len(self.stage.inputs) + k]
+        if not list(argument.uses):
+            return Val("uniform", constant_splat(x.element, 0))
+        return self.memory.load(x, at, lanes)
+
+    def _input(
+        self,
+        x: Operand,
+        k: int,
+        row: int,
+        vector: int,
+        at: Cell,
+        lanes: Lanes,
+        loaded: dict[tuple[int, int, int], Val],
+    ) -> Val:
+        """Load an input once for all the cells of the block that share it."""
+        if not isinstance(x, Access):
+            return Val("uniform", x)
+        row_dim, lane_dim = self.schedule.row_dim, self.schedule.lanes
+        key = (
+            k,
+            row if row_dim is not None and x.moves(row_dim) else -1,
+            vector if lane_dim is not None and x.moves(lane_dim) else -1,
+        )
+        if key not in loaded:
+            loaded[key] = self.memory.load(x, at, lanes)
+        return loaded[key]
+
+    def _index(self, at: Cell, dim: int) -> Val:
+        return self.memory.index(self.stage, dim, at)
+
+
+def moved(point: Point, dim: int, index: Index) -> Point:
+    """Return `point` with its index along `dim` replaced."""
+    return point[:dim] + (index,) + point[dim + 1 :]
