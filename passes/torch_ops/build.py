@@ -55,6 +55,7 @@ __all__ = [
     "index_dims",
     "iota",
     "is_one",
+    "is_zero",
     "number",
     "pad",
     "pointwise",
@@ -97,6 +98,10 @@ def index_dims(axes: int | Sequence[int] | None, of_rank: int) -> list[int]:
         return list(range(of_rank))
     listed = [axes] if isinstance(axes, int) else list(axes)
     return sorted(a % of_rank for a in listed)
+
+
+def is_zero(size: Dim) -> bool:
+    return size.is_static and size.value == 0
 
 
 def fill(sizes: Sequence[DimLike], value: int | float | bool, of: ir.Type) -> ir.Value:

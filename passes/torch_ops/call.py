@@ -13,7 +13,7 @@ from metadef.symbolic import Dim
 from .dtypes import element_from_torch
 from .ranges import Ranges
 
-_VTENSOR = re.compile(r"!torch\.vtensor<\[([^\]]*)\],([^>]+)>$")
+_VTENSOR = re.compile(r"!torch\.vtensor<\[([^\]]*)\],(.+)>$")
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,51 @@ def bucketize(
     return reduce("sum", cast(below, call.element), [rank(values)])
 
 
+@converts("aten.searchsorted.Tensor")
+def searchsorted(
+    call: Call,
+    sequence: ir.Value,
+    x: ir.Value,
+    out_int32: bool,
+    right: bool,
+    side: str | None,
+    sorter: ir.Value | None,
+) -> ir.Value:
+    """As bucketize, row by row: sequence [.., N], x [.., M]."""
+    if sorter is not None:
+        sequence = build_gather(sequence, sorter, rank(sequence) - 1)
+    values, edges = common(x, sequence)
+    if rank(edges) > 1:
+        edges = build.unsqueeze(edges, rank(edges) - 1)
+    from_right = right or side == "right"
+    below = pointwise("le" if from_right else "lt", edges, build.unsqueeze(values, rank(values)))
+    return reduce("sum", cast(below, call.element), [rank(values)])
+
+
+@converts("aten.nanmedian.dim")
+def nanmedian_dim(call: Call, x: ir.Value, dim: int, keepdim: bool) -> tuple[ir.Value, ir.Value]:
+    """The lower middle of what is not NaN, which is sorted last."""
+    if rank(x) == 0 or not is_float(build.element(x)):
+        return median_dim(call, x, dim, keepdim)
+    dim %= rank(x)
+    values, indices = build_sort(x, dim, False, True)
+    valid = cast(pointwise("not", pointwise("isnan", x)), i64())
+    count = reduce("sum", valid, [dim], keepdim=True)
+    last = pointwise("sub", count, build.number(1, i64()))
+    middle = pointwise("floordiv", last, build.number(2, i64()))
+    middle = pointwise("maximum", middle, build.number(0, i64()))
+    picked = build_gather(values, middle, dim), build_gather(indices, middle, dim)
+    if keepdim:
+        return picked
+    kept = _without(dims(x), dim)
+    return reshape(picked[0], kept), reshape(picked[1], kept)
+
+
+@converts("aten.nanmedian")
+def nanmedian(call: Call, x: ir.Value) -> ir.Value:
+    return nanmedian_dim(call, reshape(x, [product(dims(x))]), 0, False)[0]
+
+
 @converts("aten.isin.Tensor_Tensor")
 def isin(
     call: Call, x: ir.Value, others: ir.Value, assume_unique: bool, invert: bool

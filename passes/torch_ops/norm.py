@@ -256,16 +256,17 @@ def native_batch_norm(
     functional = call.name.endswith("functional")
     with_reserve = "with_update" in call.name
     if not training:
-        result = batch_norm_inference(x, scale, bias, mean, var, eps)
-        if call.used(1) or call.used(2):
+        saved = _empty_statistics(call)
+        if with_reserve or any(s is None and call.used(1 + i) for i, s in enumerate(saved)):
             raise NotModelled
-        return (result, *_empty_statistics(call), *((mean, var) if functional else ()))
+        result = batch_norm_inference(x, scale, bias, mean, var, eps)
+        return (result, *saved, *((mean, var) if functional else ()))
     result, batch_mean, inverse, batch_var = _batch_norm_training(x, scale, bias, eps)
     saved = [_result(call, 1, batch_mean), _result(call, 2, inverse)]
     if not functional:
         return (result, *saved)
-    reserve = [build.fill([0], 0, build.element(x))] if with_reserve else []
-    if reserve:
+    reserve = []
+    if with_reserve:
         kind = call.results[3]
         assert kind is not None
         reserve = [build.fill([0], 0, kind.element)]

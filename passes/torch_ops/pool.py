@@ -1,4 +1,4 @@
-"""Pooling over fixed and adaptive windows."""
+"""Pooling over windows of a fixed size."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from metadef import ir
 from metadef.dialects.metadef.ops.pool import pool
-from metadef.symbolic import Dim, ceildiv
+from metadef.symbolic import Dim
 
 from . import build
-from .build import cast, dims, pointwise, rank, reduce, reshape
+from .build import cast, dims, pointwise, rank, reshape
 from .call import Call
 from .conv import both_ends, spread
 from .dtypes import integer_range, is_float, opmath
@@ -20,17 +20,17 @@ from .registry import NotModelled, converts
 Ints = Sequence[int]
 
 
-def _spatial(call: Call) -> int:
+def spatial_dims(call: Call) -> int:
     return int(call.name.split(".")[2].split("pool")[1][0])
 
 
-def _batched(x: ir.Value, spatial: int) -> tuple[ir.Value, bool]:
+def with_batch(x: ir.Value, spatial: int) -> tuple[ir.Value, bool]:
     """Return x with a batch dim, and whether it had one."""
     had = rank(x) == spatial + 2
     return (x if had else build.unsqueeze(x, 0)), had
 
 
-def _unbatched(x: ir.Value, had: bool) -> ir.Value:
+def without_batch(x: ir.Value, had: bool) -> ir.Value:
     return x if had else reshape(x, dims(x)[1:])
 
 
@@ -63,14 +63,14 @@ def _max_pool(
     dilations: Any,
     ceil_mode: bool,
 ) -> ir.Value:
-    spatial = _spatial(call)
-    x, had = _batched(x, spatial)
+    spatial = spatial_dims(call)
+    x, had = with_batch(x, spatial)
     kernel = spread(kernel, spatial)
     steps = spread(strides, spatial) if strides else kernel
     pads, spaces = spread(padding, spatial), spread(dilations, spatial)
     ends = _ceil_padding(call, x, kernel, steps, pads, spaces) if ceil_mode else both_ends(pads)
     result = pool("max", x, kernel, strides=steps, padding=ends, dilations=spaces)
-    return _unbatched(result, had)
+    return without_batch(result, had)
 
 
 @converts("aten.max_pool1d", "aten.max_pool2d", "aten.max_pool3d")
@@ -117,15 +117,15 @@ def _indexed_max_pool(
 
     The index is that of the flattened spatial dims, as torch counts.
     """
-    spatial = _spatial(call)
-    x, had = _batched(x, spatial)
+    spatial = spatial_dims(call)
+    x, had = with_batch(x, spatial)
     sizes = kernel, strides or kernel, padding, dilations
     if math.prod(spread(kernel, spatial)) > 64:
         raise NotModelled
     extents, steps, pads, spaces = (spread(s, spatial) for s in sizes)
     ends = _ceil_padding(call, x, extents, steps, pads, spaces) if ceil_mode else both_ends(pads)
     shape = dims(x)
-    flat = build.reshape(_flat_positions(shape[2:]), [1, 1, *shape[2:]])
+    flat = build.reshape(flat_positions(shape[2:]), [1, 1, *shape[2:]])
     low, high = [0, 0, *ends[::2]], [0, 0, *ends[1::2]]
     element = build.element(x)
     lowest = float("-inf") if is_float(element) else integer_range(element)[0]
@@ -156,10 +156,10 @@ def _indexed_max_pool(
         wins = pointwise("and", inside, pointwise("or", unset, wins))
         best = pointwise("select", wins, value, best)
         index = pointwise("select", wins, place, index)
-    return _unbatched(best, had), _unbatched(index, had)
+    return without_batch(best, had), without_batch(index, had)
 
 
-def _flat_positions(sizes: Sequence[Dim]) -> ir.Value:
+def flat_positions(sizes: Sequence[Dim]) -> ir.Value:
     """Return the row-major position of each element of `sizes`."""
     count = Dim.of(1)
     for d in sizes:
@@ -186,20 +186,20 @@ def avg_pool(
     divisor: int | None = None,
 ) -> ir.Value:
     """Means of windows; a divisor of its own, or ceil mode's partial windows, divide the sums."""
-    spatial = _spatial(call)
-    x, had = _batched(x, spatial)
+    spatial = spatial_dims(call)
+    x, had = with_batch(x, spatial)
     extents = spread(kernel, spatial)
     steps, pads = spread(strides, spatial) if strides else extents, spread(padding, spatial)
     sizes = dims(x)[2:]
     if divisor is None and not any(pads) and all(map(_holds, extents, sizes)):
-        return _unbatched(_adaptive(x, "avg", [1] * spatial), had)
+        return without_batch(_adaptive(x, "avg", [1] * spatial), had)
     plain = both_ends(pads)
     ends = _ceil_padding(call, x, extents, steps, pads, [1] * spatial) if ceil_mode else plain
     if divisor is None and (ends == plain or not count_include_pad):
         result = pool(
             "avg", x, extents, strides=steps, padding=ends, count_include_pad=count_include_pad
         )
-        return _unbatched(result, had)
+        return without_batch(result, had)
     wide = cast(x, opmath(build.element(x)))
     area = 1
     for k in extents:
@@ -210,7 +210,7 @@ def avg_pool(
         counts = build.number(divisor, build.element(wide))
     else:
         counts = _window_counts(x, extents, steps, pads, ends, build.element(wide))
-    return _unbatched(cast(pointwise("div", total, counts), build.element(x)), had)
+    return without_batch(cast(pointwise("div", total, counts), build.element(x)), had)
 
 
 def _holds(kernel: int | Dim, size: Dim) -> bool:
@@ -236,51 +236,3 @@ def _window_counts(
 
 def _int(value: int | Dim) -> ir.Value:
     return build.number(value, ir.IntegerType.get_signless(64))
-
-
-@converts("aten.adaptive_avg_pool1d", "aten.adaptive_avg_pool2d", "aten.adaptive_avg_pool3d")
-@converts("aten._adaptive_avg_pool2d", "aten._adaptive_avg_pool3d")
-def adaptive_avg_pool(call: Call, x: ir.Value, sizes: Sequence[Any]) -> ir.Value:
-    return _adaptive(x, "avg", sizes)
-
-
-@converts("aten.adaptive_max_pool1d", "aten.adaptive_max_pool2d", "aten.adaptive_max_pool3d")
-def adaptive_max_pool(call: Call, x: ir.Value, sizes: Sequence[Any]) -> tuple[ir.Value, Any]:
-    """Without the indices: what wants them goes to torch-mlir."""
-    if call.used(1):
-        raise NotModelled
-    return _adaptive(x, "max", sizes), None
-
-
-def _adaptive(x: ir.Value, fn: str, sizes: Sequence[Any]) -> ir.Value:
-    """Pool to `sizes`: window i of a dim is [floor(i in / out), ceil((i + 1) in / out))."""
-    spatial = len(sizes)
-    wide = cast(x, opmath(build.element(x))) if fn == "avg" else x
-    first = rank(x) - spatial
-    inputs = dims(x)[first:]
-    reduction = "mean" if fn == "avg" else "max"
-    if all(isinstance(s, int) and s == 1 for s in sizes):
-        value = reduce(reduction, wide, list(range(first, rank(x))), keepdim=True)
-        return cast(value, build.element(x))
-    if all(d.is_static and d.value % s == 0 and d.value for d, s in zip(inputs, sizes, strict=True)):
-        kernel = [d.value // s for d, s in zip(inputs, sizes, strict=True)]
-        batched, had = _batched(x, spatial)
-        return _unbatched(pool(fn, batched, kernel, strides=kernel), had)
-    for i, size in enumerate(sizes):
-        wide = _adaptive_dim(wide, reduction, first + i, size)
-    return cast(wide, build.element(x))
-
-
-def _adaptive_dim(x: ir.Value, fn: str, dim: int, size: Any) -> ir.Value:
-    """Pool one dim to `size`, a slice for each window (the windows overlap)."""
-    length = dims(x)[dim]
-    if length == Dim.of(size):
-        return x
-    if not isinstance(size, int) or size > 64 or not length.is_static:
-        raise NotModelled
-    windows = []
-    for i in range(size):
-        start = i * length.value // size
-        end = ceildiv((i + 1) * length, size).value
-        windows.append(reduce(fn, build.slice_(x, dim, start, end - start), [dim], keepdim=True))
-    return build.concat(windows, dim)

@@ -240,29 +240,34 @@ def frobenius(call: Call, x: ir.Value, axes: Axes, keepdim: bool) -> ir.Value:
 
 
 def _norm(call: Call, x: ir.Value, order: Any, axes: Axes, keepdim: bool) -> ir.Value:
-    """Return the p-norm over dims; 0 counts, infinities take extremes."""
+    return norm_value(x, order, index_dims(axes, rank(x)), keepdim, call.element)
+
+
+def norm_value(
+    x: ir.Value, order: Any, axes: list[int], keepdim: bool, element: ir.Type
+) -> ir.Value:
+    """Return the p-norm over `axes` in `element`; order 0 counts, infinite ones are extremes."""
     if not isinstance(order, int | float):
         raise NotModelled
-    of = index_dims(axes, rank(x))
-    wide = as_element(x, opmath(call.element))
-    element = build.element(wide)
+    wide = as_element(x, opmath(element))
+    of = build.element(wide)
     size = pointwise("abs", wide)
     if order == math.inf:
-        value = reduce("max", size, of, keepdim)
+        value = reduce("max", size, axes, keepdim)
     elif order == -math.inf:
-        value = reduce("min", size, of, keepdim)
+        value = reduce("min", size, axes, keepdim)
     elif order == 0:
-        nonzero = pointwise("ne", wide, build.number(0, element))
-        value = reduce("sum", cast(nonzero, element), of, keepdim)
+        nonzero = pointwise("ne", wide, build.number(0, of))
+        value = reduce("sum", cast(nonzero, of), axes, keepdim)
     elif order == 1:
-        value = reduce("sum", size, of, keepdim)
+        value = reduce("sum", size, axes, keepdim)
     elif order == 2:
-        value = pointwise("sqrt", reduce("sum", pointwise("mul", wide, wide), of, keepdim))
+        value = pointwise("sqrt", reduce("sum", pointwise("mul", wide, wide), axes, keepdim))
     else:
-        powered = pointwise("pow", size, build.number(float(order), element))
-        total = reduce("sum", powered, of, keepdim)
-        value = pointwise("pow", total, build.number(1.0 / order, element))
-    return cast(value, call.element)
+        powered = pointwise("pow", size, build.number(float(order), of))
+        total = reduce("sum", powered, axes, keepdim)
+        value = pointwise("pow", total, build.number(1.0 / order, of))
+    return cast(value, element)
 
 
 @converts("aten.cumsum", "aten.cumprod")

@@ -20,7 +20,7 @@ Conversion = Callable[..., Any]
 
 
 class NotModelled(Exception):
-    """The op has a conversion, but not for these operands; it goes through torch-mlir's lowering."""
+    """The op has a conversion, but not for these operands; torch-mlir's lowering takes it."""
 
 
 _TABLE: dict[str, Conversion] = {}

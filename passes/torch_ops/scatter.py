@@ -96,9 +96,21 @@ def scatter_reduce(
     reduce: str,
     include_self: bool,
 ) -> ir.Value:
-    """Without the element itself, it is first replaced by the reduction's neutral value."""
     if is_bool(call.element) or not rank(x):
         raise NotModelled
+    return _scatter_reduced(call, x, dim, indices, source, reduce, include_self)
+
+
+def _scatter_reduced(
+    call: Call,
+    x: ir.Value,
+    dim: int,
+    indices: ir.Value,
+    source: ir.Value,
+    reduce: str,
+    include_self: bool,
+) -> ir.Value:
+    """Without the element itself, it is first replaced by the reduction's neutral value."""
     base = x
     if not include_self:
         base = _scatter(x, dim, indices, _neutral(call, indices, reduce), "none")
@@ -226,9 +238,14 @@ def index_reduce(
     reduce: str,
     include_self: bool,
 ) -> ir.Value:
-    if not include_self or reduce == "mean" or is_bool(call.element) or not rank(x):
+    if is_bool(call.element):
         raise NotModelled
-    return _index_along(x, dim, indices, source, _REDUCES[reduce])
+    size = dims(x)
+    x, indices, source = _at_least_vectors(x, indices, source)
+    dim %= rank(x)
+    spread = build.broadcast(build.along(indices, dim, rank(x)), dims(source))
+    result = _scatter_reduced(call, x, dim, spread, source, reduce, include_self)
+    return reshape(result, size)
 
 
 @converts("aten.put")

@@ -7,12 +7,14 @@ from typing import Any
 
 from metadef import ir
 from metadef.dialects.metadef.ops.scatter import scatter
+from metadef.dialects.metadef.ops.take import take
 from metadef.dialects.metadef.shapes import broadcast_dims
 from metadef.symbolic import Dim, DimLike, ceildiv, product, same
 
 from . import build
 from .build import as_element, dims, rank, reshape, select, slice_, transpose, unsqueeze
 from .call import Call, Tensor
+from .dtypes import i64
 from .registry import NotModelled, converts
 
 Sizes = Sequence[Any]
@@ -304,6 +306,22 @@ def tensor_split_indices(
     return [slice_(x, dim, min(a, b) if a < size else 0, max(b - a, 0)) for a, b in bounds]
 
 
+@converts("aten.hsplit.int", "aten.vsplit.int", "aten.dsplit.int")
+def split_side(call: Call, x: ir.Value, sections: int) -> list[ir.Value]:
+    return tensor_split(call, x, sections, _side(call, x))
+
+
+@converts("aten.hsplit.array", "aten.vsplit.array", "aten.dsplit.array")
+def split_side_indices(call: Call, x: ir.Value, indices: Sequence[int]) -> list[ir.Value]:
+    return tensor_split_indices(call, x, indices, _side(call, x))
+
+
+def _side(call: Call, x: ir.Value) -> int:
+    """Return the dim of a split by columns (rows of a vector), rows, or depth."""
+    dim = {"h": 1, "v": 0, "d": 2}[call.name.split(".")[2][0]]
+    return 0 if rank(x) == 1 else dim
+
+
 @converts("aten.unbind.int", "aten.unbind_copy.int")
 def unbind(call: Call, x: ir.Value, dim: int) -> list[ir.Value]:
     dim %= rank(x)
@@ -368,6 +386,17 @@ def roll(call: Call, x: ir.Value, shifts: Sizes, axes: Sequence[int]) -> ir.Valu
         return reshape(rolled, dims(x))
     for shift, axis in zip(shifts, axes, strict=True):
         x = _roll(call, x, shift, axis % rank(x))
+    return x
+
+
+@converts("aten.fft_fftshift", "aten.fft_ifftshift")
+def fft_shift(call: Call, x: ir.Value, axes: Any) -> ir.Value:
+    """Roll by half of each dim, forth or back."""
+    for axis in build.index_dims(axes, rank(x)):
+        half = dims(x)[axis] // 2
+        if call.name.endswith("ifftshift"):
+            half = dims(x)[axis] - half
+        x = _roll(call, x, build.simplified(half), axis)
     return x
 
 
@@ -476,6 +505,31 @@ def diagonal(call: Call, x: ir.Value, offset: int, first: int, second: int) -> i
     flat = reshape(moved, [*batch, rows * columns])
     start = down * columns.value + right if count else 0
     return slice_(flat, len(batch), start, count, columns.value + 1)
+
+
+@converts("aten.diagonal_scatter")
+def diagonal_scatter(
+    call: Call, x: ir.Value, source: ir.Value, offset: int, first: int, second: int
+) -> ir.Value:
+    """Select source, gathered along the rows, where column - row is the offset."""
+    n = rank(x)
+    first, second = first % n, second % n
+    order = [*(i for i in range(n) if i not in (first, second)), first, second]
+    moved = transpose(x, order)
+    size = dims(moved)
+    if dims(source)[-1] == Dim.of(0):
+        return x
+    rows, columns = build.iota(size[-2:], 0), build.iota(size[-2:], 1)
+    distance = build.pointwise("sub", columns, rows)
+    hit = build.pointwise("eq", distance, build.number(offset, i64()))
+    last = build.number(dims(source)[-1] - 1, i64())
+    place = build.iota(size[-2:-1], 0)
+    if offset < 0:
+        place = build.pointwise("add", place, build.number(offset, i64()))
+        place = build.pointwise("maximum", place, build.number(0, i64()))
+    by_row = take(build.cast(source, call.element), build.pointwise("minimum", place, last), n - 2)
+    value = build.pointwise("select", hit, unsqueeze(by_row, n - 1), moved)
+    return transpose(value, [order.index(i) for i in range(n)])
 
 
 @converts("aten.select_scatter")
