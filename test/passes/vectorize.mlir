@@ -1,0 +1,149 @@
+// RUN: metadef-opt %s --pass-pipeline='builtin.module(vectorize,canonicalize,cse)' --split-input-file | filecheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// A product of weights in panels: rows by two vectors in registers, one fused multiply-add a cell,
+// and the epilogue on the registers; the temporary is gone.
+// CHECK-LABEL: func.func @product_with_epilogue
+// CHECK-SAME: %[[TID:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index, %{{.*}}: memref<?xi8> {metadef.scratch}
+// CHECK-SAME: metadef.scratch = "0"
+// CHECK-NOT: memref.alloc
+// CHECK: arith.muli %[[TID]]
+// CHECK: arith.divui %{{.*}}, %[[COUNT]]
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: memref.load
+// CHECK: vector.load {{.*}} vector<{{[0-9]+}}xf32>
+// CHECK: math.fma {{.*}} vector<{{[0-9]+}}xf32>
+// CHECK: scf.yield
+// CHECK: arith.maximumf {{.*}} vector<{{[0-9]+}}xf32>
+// CHECK: vector.store
+func.func @product_with_epilogue(%x: memref<8x64xf32>, %w: memref<2x64x32xf32>, %y: memref<8x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<8x64xf32>
+  linalg.fill ins(%zero : f32) outs(%t : memref<8x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<8x64xf32>, memref<2x64x32xf32>) outs(%t : memref<8x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%t : memref<8x64xf32>) outs(%y : memref<8x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.maximumf %a, %zero : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// The maximum of a row and its use share the row's loop: what they hand over is a scalar's tile.
+// CHECK-LABEL: func.func @rows_share_one_nest
+// CHECK: memref.alloca() {{.*}} memref<1xf32>
+// CHECK: scf.for
+// CHECK: arith.maximumf {{.*}} vector<{{[0-9]+}}xf32>
+// CHECK: vector.extract
+// CHECK: arith.subf {{.*}} vector<{{[0-9]+}}xf32>
+// CHECK-NOT: metadef_barrier
+// CHECK: return
+func.func @rows_share_one_nest(%x: memref<32x64xf32>, %y: memref<32x64xf32>) {
+  %lowest = arith.constant 0xFF800000 : f32
+  %m = memref.alloc() : memref<32xf32>
+  linalg.fill ins(%lowest : f32) outs(%m : memref<32xf32>)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<32x64xf32>) outs(%m : memref<32xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %r = arith.maximumf %a, %c : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %m : memref<32x64xf32>, memref<32xf32>) outs(%y : memref<32x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#none = affine_map<(d0, d1) -> ()>
+
+// A maximum of all is complete before anybody reads it: threads wait.
+// CHECK: func.func private @metadef_barrier()
+// CHECK-LABEL: func.func @waits_between_nests
+// CHECK-SAME: metadef.scratch = "64"
+// CHECK: memref.view
+// CHECK: call @metadef_barrier()
+func.func @waits_between_nests(%x: memref<32x64xf32>, %y: memref<32x64xf32>) {
+  %lowest = arith.constant 0xFF800000 : f32
+  %m = memref.alloc() : memref<f32>
+  linalg.fill ins(%lowest : f32) outs(%m : memref<f32>)
+  linalg.generic {indexing_maps = [#id, #none], iterator_types = ["reduction", "reduction"]} ins(%x : memref<32x64xf32>) outs(%m : memref<f32>) {
+  ^bb0(%a: f32, %c: f32):
+    %r = arith.maximumf %a, %c : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#id, #none, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %m : memref<32x64xf32>, memref<f32>) outs(%y : memref<32x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// CHECK-LABEL: func.func @masks_the_tail_of_a_symbolic_dim
+// CHECK: vector.create_mask
+// CHECK: vector.maskedload
+// CHECK: vector.maskedstore
+func.func @masks_the_tail_of_a_symbolic_dim(%x: memref<?xf32> {metadef.dims = ["B"]}, %y: memref<?xf32> {metadef.dims = ["B"]}, %b: index {metadef.symbol = "B"}) {
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<?xf32>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.negf %a : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// An integer division by zero would trap in an idle lane: scalar code.
+// CHECK-LABEL: func.func @does_not_vectorize_integer_division
+// CHECK-NOT: vector
+// CHECK: arith.divsi {{.*}} : i32
+// CHECK: return
+func.func @does_not_vectorize_integer_division(%x: memref<64xi32>, %y: memref<64xi32>) {
+  linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%x, %x : memref<64xi32>, memref<64xi32>) outs(%y : memref<64xi32>) {
+  ^bb0(%a: i32, %b: i32, %o: i32):
+    %r = arith.divsi %a, %b : i32
+    linalg.yield %r : i32
+  }
+  return
+}
+
+// -----
+
+#id = affine_map<() -> ()>
+
+// What is no run of structured ops is for one thread.
+// CHECK-LABEL: func.func @serial_around_a_sequential_loop
+// CHECK-SAME: metadef.serial
+func.func @serial_around_a_sequential_loop(%x: memref<64xf32>, %y: memref<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %v = memref.load %x[%i] : memref<64xf32>
+    memref.store %v, %y[] : memref<f32>
+  }
+  return
+}
