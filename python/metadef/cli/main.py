@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import TextIO
 
 from metadef import __version__
 from metadef.cli.commands import bench, check, compile, explain, run
@@ -61,7 +62,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Print a warning as a line; the code that it comes from is not the reader's."""
     print(f"metadef: warning: {message}", file=sys.stderr)
 

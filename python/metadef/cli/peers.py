@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from metadef.cli.models import Model
 from metadef.diagnostics import MetadefError
 
 Program = Callable[..., Any]
@@ -17,7 +18,7 @@ def _eager(model: Program) -> Program:
 
 
 def _inductor(model: Program) -> Program:
-    torch._dynamo.reset()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    torch._dynamo.reset()
     compiled: Program = torch.compile(model)
     return compiled
 
@@ -26,15 +27,15 @@ def _inductor(model: Program) -> Program:
 PEERS: Mapping[str, Callable[[Program], Program]] = {"eager": _eager, "inductor": _inductor}
 
 
-def build_peer(name: str, model: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+def build_peer(name: str, model: Model) -> Program:
     """Return the model as the peer compiles it, after its first call.
 
     Raises:
         MetadefError: the peer refuses the model or fails on it.
     """
-    program = PEERS[name](model)
+    program = PEERS[name](model.eager)
     try:
-        program(*args, **kwargs)
+        program(*model.args, **model.kwargs)
     except Exception as error:
         said = (str(error).strip().splitlines() or ["no message"])[0]
         raise MetadefError(f"{name} fails on the model: {type(error).__name__}: {said}") from error

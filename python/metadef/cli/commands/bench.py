@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 
 from rich.table import Table
 
@@ -17,8 +19,7 @@ from metadef.cli.timing import Series, interleave, ratio
 from metadef.cli.usage import UsageError, count, counts
 from metadef.diagnostics import near_names
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Program = Callable[..., Any]
 
 HELP = "measure side by side with eager and inductor"
 DESCRIPTION = (
@@ -63,12 +64,16 @@ def run(args: argparse.Namespace) -> int:
     """Measure with each number of threads; print the table."""
     import torch
 
+    from metadef.cli.peers import build_peer
+
     against = _peers(args.against)
     model = load_model(args.model)
     found = []
     for threads in args.threads or [torch.get_num_threads()]:
         args.threads = threads
-        found += measure(model, against, args)
+        builders = {name: partial(build_peer, name, model) for name in against}
+        builders[OURS] = partial(compile_for, args, model)
+        found += measure(model, builders, threads=threads, rounds=args.rounds)
     if args.json:
         print(json.dumps([asdict(m) for m in found], indent=2))
     else:
@@ -76,46 +81,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def measure(model: Model, against: list[str], args: argparse.Namespace) -> list[Measurement]:
-    """Compile everywhere with `args.threads` threads, measure in turn; ours comes last.
+def measure(
+    model: Model, builders: Mapping[str, Callable[[], Program]], *, threads: int, rounds: int
+) -> list[Measurement]:
+    """Build each program and call it once, then measure all in turn; `metadef` is one of them.
 
     Raises:
         MetadefError: the model is at fault, or a peer fails on it.
     """
     import torch
 
-    from metadef.cli.peers import build_peer
-
-    threads: int = args.threads
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
+    programs: dict[str, Callable[[], object]] = {}
+    seconds: dict[str, float] = {}
     try:
         with torch.no_grad():
-            eager = model.eager
-            programs: dict[str, Callable[..., object]] = {}
-            seconds: dict[str, float] = {}
-            for name in (*against, OURS):
+            for name, build in builders.items():
                 start = time.perf_counter()
-                if name == OURS:
-                    programs[name] = compile_for(args, model)
-                    programs[name](*model.args, **model.kwargs)
-                else:
-                    programs[name] = build_peer(name, eager, model.args, model.kwargs)
+                programs[name] = partial(build(), *model.args, **model.kwargs)
+                programs[name]()
                 seconds[name] = 0.0 if name == "eager" else time.perf_counter() - start
             with progress_bar(f"measuring {model.name}") as tell:
                 series = interleave(
-                    {name: _call(program, model) for name, program in programs.items()},
-                    rounds=args.rounds,
+                    programs,
+                    rounds=rounds,
                     on_round=lambda done, total: tell(f"{threads} thread(s)", done, total),
                 )
     finally:
         torch.set_num_threads(before)
     return [_measurement(name, threads, seconds[name], series) for name in programs]
-
-
-def _call(program: Callable[..., object], model: Model) -> Callable[[], object]:
-    args, kwargs = model.args, model.kwargs
-    return lambda: program(*args, **kwargs)
 
 
 def _measurement(name: str, threads: int, seconds: float, series: dict[str, Series]) -> Measurement:
