@@ -49,8 +49,9 @@ def embedding_bag(
     size = [bags, dims(weight)[1]]
     where = build.broadcast(build.along(bag_of, 0, 2), dims(rows))
     kept = build.fill(dims(indices), True, bool_type())
-    if padding is not None and padding >= 0:
-        kept = pointwise("ne", cast(indices, i64()), build.number(padding, i64()))
+    skipped = _skipped_row(call, weight, padding)
+    if skipped is not None:
+        kept = pointwise("ne", cast(indices, i64()), build.number(skipped, i64()))
         neutral = build.number(float("-inf") if mode == _MAX else 0, wide)
         rows = pointwise("select", build.along(kept, 0, 2), rows, neutral)
     ones = cast(kept, i64())
@@ -66,6 +67,14 @@ def embedding_bag(
         divisor = pointwise("maximum", counts, build.number(1, i64()))
         value = pointwise("div", value, build.along(cast(divisor, wide), 0, 2))
     return (cast(value, call.element), *_book_keeping(call, bag_of, counts))
+
+
+def _skipped_row(call: Call, weight: ir.Value, padding: int | None) -> int | Dim | None:
+    """Return the row that no bag counts: the public op counts it from the end when negative, the
+    private ones say by a negative number that there is none."""
+    if padding is None or padding >= 0:
+        return padding
+    return dims(weight)[0] + padding if call.name.endswith(".padding_idx") else None
 
 
 def _bag_of_each(indices: ir.Value, starts: ir.Value) -> ir.Value:

@@ -116,6 +116,9 @@ class _NodeImporter(GraphNodeImporter):
     def _import_torch_op_overload(
         self, loc: ir.Location, node: fx.Node, concrete_target: Any = None
     ) -> None:
+        if node.target is torch.ops.aten._embedding_bag_forward_only.default:
+            # torch-mlir renames it to an op for which padding_idx = -1 means the last row.
+            concrete_target = node.target
         super()._import_torch_op_overload(loc, node, concrete_target)
         if (node, 0) in self._v:
             self._annotate(self._v[(node, 0)].owner, node.meta.get("val"))
