@@ -12,7 +12,8 @@ from metadef.diagnostics import UnsupportedOpError
 from metadef.dialects.metadef.types import dims_of, element_of
 from metadef.passes.linalg_lowerings.demand import values_to_store
 from metadef.passes.linalg_lowerings.expression import Load, Value
-from metadef.passes.linalg_lowerings.kernel import Kernel, storage_type, tensor_value
+from metadef.passes.linalg_lowerings.kernel import Kernel, tensor_value
+from metadef.passes.linalg_lowerings.tensors import storage_type
 from metadef.passes.linalg_lowerings.views import reshape_tensor
 from metadef.pipeline import Pass
 from metadef.symbolic import Dim

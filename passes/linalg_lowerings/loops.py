@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from metadef import ir
 
 from . import scalar
-from .kernel import Kernel, storage_type
+from .kernel import Kernel
+from .tensors import storage_type
 
 #: loop index and carried values to the next carried values
 Step = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]

@@ -11,7 +11,8 @@ from metadef.dialects.metadef.attributes import integer, scalar, text
 from metadef.symbolic import Dim
 
 from .expression import Apply, Constant, Value, apply, cast, index, size
-from .kernel import Kernel, broadcast, result_type, storage_type, tensor_value
+from .kernel import Kernel, broadcast, result_type, tensor_value
+from .tensors import storage_type
 
 
 def lower_pointwise(kernel: Kernel, op: Any) -> list[Value]:
