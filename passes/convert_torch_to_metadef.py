@@ -38,7 +38,8 @@ class ConvertTorchToMetadef(Pass):
 
     Before:
         func.func @main(%x: !torch.vtensor<[?,4],f32> {metadef.dims = ["B", 4]},
-                        %w: !torch.vtensor<[4],f32> {metadef.weight = "w"}) -> !torch.vtensor<[?,4],f32> {
+                        %w: !torch.vtensor<[4],f32> {metadef.weight = "w"})
+            -> !torch.vtensor<[?,4],f32> {
           %y = torch.aten.mul.Tensor %x, %w : !torch.vtensor<[?,4],f32>, !torch.vtensor<[4],f32>
                  -> !torch.vtensor<[?,4],f32>
           return %y : !torch.vtensor<[?,4],f32>
@@ -138,7 +139,7 @@ class _Function:
         self.ranges = Ranges.of(self.module)
 
     def _inputs(self, block: ir.Block) -> list[tuple[ir.Value, ir.Type, dict[str, ir.Attribute]]]:
-        """Return the arguments that stay: tensors that are not weights, with type and attributes."""
+        """Return the arguments that stay, tensors that are no weights, with type and attributes."""
         kept = []
         fresh: dict[str, ir.Attribute] = {}
         for index, argument in enumerate(block.arguments):
@@ -196,9 +197,10 @@ class _Function:
     def _convert(self, op: ir.Operation) -> None:
         name = op.name
         if "metadef.dim" in op.attributes:
-            text = ir.StringAttr(op.attributes["metadef.dim"]).value
-            self.values[op.results[0]] = build.simplified(Dim.of(text))
-            return
+            dim = Dim.of(ir.StringAttr(op.attributes["metadef.dim"]).value)
+            if dim.symbols <= self.ranges.symbols.keys() or name == "torch.symbolic_int":
+                self.values[op.results[0]] = build.simplified(dim)
+                return
         if name in ("torch.symbolic_int", "torch.bind_symbolic_shape"):
             return
         if name in ("func.return", "torch.runtime.return"):
@@ -259,7 +261,8 @@ class _Function:
             same(a, b) is not False for a, b in zip(inferred, kind.dims, strict=True)
         )
         if not agrees:
-            call.fail(f"dims {list(inferred)} follow from the operands, torch says {list(kind.dims)}")
+            said = list(kind.dims)
+            call.fail(f"dims {list(inferred)} follow from the operands, torch says {said}")
         return build.reshape(value, kind.dims)
 
     def _return(self, op: ir.Operation) -> None:
@@ -276,9 +279,7 @@ class _Function:
             values.append(value)
         ir.func.ReturnOp(values)
 
-    def _finish(
-        self, new: Any, block: ir.Block, attributes: list[dict[str, ir.Attribute]]
-    ) -> None:
+    def _finish(self, new: Any, block: ir.Block, attributes: list[dict[str, ir.Attribute]]) -> None:
         """Give the new function its type and the old one's attributes, and drop the old one."""
         returned = [o.type for o in block.operations[len(block.operations) - 1].operands]
         inputs = [a.type for a in block.arguments]

@@ -13,7 +13,7 @@ from metadef.symbolic import Dim
 
 from . import build
 from .call import Call, ScalarTensor, parse_vtensor
-from .dtypes import f64, i64, is_float, torch_dtype_text
+from .dtypes import bool_type, f64, i64, is_float, torch_dtype_text
 
 
 def wrap(call: Call, values: Mapping[ir.Value, Any]) -> list[ir.Value]:
@@ -82,8 +82,10 @@ class _Wrapper:
             argument: ir.Value = block.arguments[slot]
             if parse_vtensor(str(torch_value.type)) is not None:
                 return argument
-            name = "torch.aten.Float.Tensor" if "float" in str(torch_value.type) else (
-                "torch.aten.Int.Tensor"
+            name = (
+                "torch.aten.Float.Tensor"
+                if "float" in str(torch_value.type)
+                else ("torch.aten.Int.Tensor")
             )
             return ir.Operation.create(
                 name, results=[torch_value.type], operands=[argument]
@@ -114,7 +116,7 @@ def _constant(torch_value: ir.Value, value: Any) -> ir.Value:
     if value is None:
         kind = "none"
     elif isinstance(value, bool):
-        kind, attributes = "bool", {"value": ir.IntegerAttr.get(ir.IntegerType.get_signless(1), value)}
+        kind, attributes = "bool", {"value": ir.IntegerAttr.get(bool_type(), value)}
     elif isinstance(value, int):
         kind, attributes = "int", {"value": ir.IntegerAttr.get(i64(), value)}
     elif isinstance(value, float):

@@ -176,7 +176,8 @@ def glu(call: Call, x: ir.Value, dim: int) -> ir.Value:
     return pointwise("mul", value, pointwise("sigmoid", gate))
 
 
-@converts("aten.dropout", "aten.alpha_dropout", "aten.feature_dropout", "aten.feature_alpha_dropout")
+@converts("aten.dropout", "aten.alpha_dropout")
+@converts("aten.feature_dropout", "aten.feature_alpha_dropout")
 def dropout(call: Call, x: ir.Value, p: float, train: bool) -> ir.Value:
     if train and p != 0:
         raise NotModelled

@@ -69,7 +69,7 @@ def _static(dim: Dim) -> int:
 
 
 def _window(at: int, size: int, length: int) -> tuple[int, int]:
-    """Return start and length of window `at` of `size`: [floor(at n / size), ceil((at+1) n / size))."""
+    """Return start and length of window `at`, [floor(at n / size), ceil((at + 1) n / size))."""
     start = at * length // size
     return start, ceildiv((at + 1) * length, size).value - start
 

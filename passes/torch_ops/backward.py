@@ -11,7 +11,7 @@ from metadef.dialects.metadef.ops.conv import conv
 from metadef.dialects.metadef.ops.conv_transpose import conv_transpose
 from metadef.dialects.metadef.ops.pool import pool
 from metadef.dialects.metadef.ops.scatter import scatter
-from metadef.symbolic import Dim, product
+from metadef.symbolic import Dim, DimLike, product
 
 from . import build
 from .build import cast, contraction, dims, pointwise, rank, reduce, reshape, slice_, transpose
@@ -159,7 +159,7 @@ def avg_pool_backward(
     if ceil_mode or (divisor is None and not count_include_pad and any(pads)):
         raise NotModelled
     first = rank(x) - spatial
-    planes = [product(dims(x)[:first]), 1]
+    planes: list[DimLike] = [product(dims(x)[:first]), 1]
     area = divisor if divisor is not None else math.prod(extents)
     scaled = pointwise("div", gradient, build.number(area, call.element))
     ones = build.fill([1, 1, *extents], 1, call.element)
@@ -181,7 +181,7 @@ def adaptive_avg_pool_backward(call: Call, gradient: ir.Value, x: ir.Value) -> i
     spatial = int(call.name.split("pool")[1][0])
     first = rank(x) - spatial
     sizes, counts = dims(x)[first:], dims(gradient)[first:]
-    repeats = [n // m for n, m in zip(sizes, counts, strict=True)]
+    repeats: list[DimLike] = [n // m for n, m in zip(sizes, counts, strict=True)]
     if any(r * m != n for r, m, n in zip(repeats, counts, sizes, strict=True)):
         raise NotModelled
     area = build.number(product(repeats), call.element)
@@ -189,10 +189,10 @@ def adaptive_avg_pool_backward(call: Call, gradient: ir.Value, x: ir.Value) -> i
     return _repeated(scaled, first, repeats)
 
 
-def _repeated(x: ir.Value, first: int, repeats: Sequence[Dim]) -> ir.Value:
+def _repeated(x: ir.Value, first: int, repeats: Sequence[DimLike]) -> ir.Value:
     """Return x with each element of the dims from `first` on repeated."""
     size = dims(x)
-    apart = [part for d in size[first:] for part in (d, 1)]
+    apart: list[DimLike] = [part for d in size[first:] for part in (d, 1)]
     wide = [part for d, r in zip(size[first:], repeats, strict=True) for part in (d, r)]
     merged = [d * r for d, r in zip(size[first:], repeats, strict=True)]
     stretched = build.broadcast(reshape(x, [*size[:first], *apart]), [*size[:first], *wide])
@@ -229,7 +229,7 @@ def flash_attention_for_cpu_backward(
     mask: ir.Value | None,
     scale: float | None,
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """P = exp(scores - log_sums); dS = P (dO v^T - sum(dO O)) scale (Dao et al. 2022, section 3)."""
+    """P = exp(scores - log_sums); dS = P (dO v^T - sum(dO O)) scale (Dao et al. 2022, 3.1)."""
     if dropout != 0 or dims(q)[1] != dims(k)[1]:
         raise NotModelled
     wide = opmath(build.element(q))

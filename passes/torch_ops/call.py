@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from metadef import ir
 from metadef.diagnostics import ShapeInferenceError
@@ -24,9 +24,9 @@ class ScalarTensor:
 
 
 #: a Python scalar; a `Dim` is an int that depends on symbols
-Number = int | float | Dim | ScalarTensor
+Number: TypeAlias = int | float | Dim | ScalarTensor
 #: a tensor operand; a number stands where eager got a Python scalar (it promotes as one)
-Tensor = ir.Value | int | float | Dim | ScalarTensor
+Tensor: TypeAlias = ir.Value | int | float | Dim | ScalarTensor
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def _sum_and_order(x: ir.Value, labels: list[Any], output: list[Any]) -> ir.Valu
 def contract_pair(
     x: ir.Value, left: list[Any], y: ir.Value, right: list[Any], kept: list[Any]
 ) -> ir.Value:
-    """Contract labelled dims: those in both and not kept are summed, those in both and kept batch."""
+    """Contract labelled dims: of those in both, the kept ones are batch, the others are summed."""
     if is_bool(build.element(x)):
         raise NotModelled
     x, left = _sum_absent(x, left, [*right, *kept])
@@ -196,9 +196,13 @@ def contract_pair(
     summed = [s for s in left if s in right and s not in kept]
     rows = [s for s in left if s not in right]
     columns = [s for s in right if s not in left]
-    if any(build.is_one([d]) != build.is_one([size[s]]) for s, d in zip(left, dims(x), strict=True)
-           if s in summed) or any(
-        build.is_one([d]) != build.is_one([size[s]]) for s, d in zip(right, dims(y), strict=True)
+    if any(
+        build.is_one([d]) != build.is_one([size[s]])
+        for s, d in zip(left, dims(x), strict=True)
+        if s in summed
+    ) or any(
+        build.is_one([d]) != build.is_one([size[s]])
+        for s, d in zip(right, dims(y), strict=True)
         if s in summed
     ):
         raise NotModelled  # a contracted dim of 1 that stretches

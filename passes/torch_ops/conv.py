@@ -115,7 +115,7 @@ def conv_named_padding(
     dilations: Ints,
     groups: int,
 ) -> ir.Value:
-    """`same` pads by dilation * (kernel - 1), the odd element at the high end; `valid` not at all."""
+    """`same` pads dilation * (kernel - 1), the odd element at the high end; `valid` nothing."""
     spatial = rank(weight) - 2
     kernel = dims(weight)[2:]
     if padding == "valid":

@@ -153,9 +153,7 @@ def linspace(call: Call, start: Any, end: Any, steps: int, *options: Any) -> ir.
 
 
 @converts("aten.logspace")
-def logspace(
-    call: Call, start: Any, end: Any, steps: int, base: float, *options: Any
-) -> ir.Value:
+def logspace(call: Call, start: Any, end: Any, steps: int, base: float, *options: Any) -> ir.Value:
     if not (isinstance(start, int | float) and isinstance(end, int | float)):
         raise NotModelled
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
@@ -197,16 +195,15 @@ def meshgrid(call: Call, xs: list[ir.Value], indexing: str = "ij") -> list[ir.Va
         order[:2] = [1, 0]
     wide = [sizes[i] for i in order]
     return [
-        build.broadcast(
-            build.along(build.reshape(x, [sizes[i]]), order.index(i), len(xs)), wide
-        )
+        build.broadcast(build.along(build.reshape(x, [sizes[i]]), order.index(i), len(xs)), wide)
         for i, x in enumerate(xs)
     ]
 
 
 @converts("aten._to_copy", "aten.to.dtype_layout", "prims.convert_element_type")
 @converts("aten.type_as", "aten.to.dtype", "aten.to.other", "aten.to.device", "aten.to.prim_Device")
-@converts("prims.device_put", "aten._autocast_to_reduced_precision", "aten._autocast_to_full_precision")
+@converts("prims.device_put", "aten._autocast_to_reduced_precision")
+@converts("aten._autocast_to_full_precision")
 def to_dtype(call: Call, x: Tensor, *options: Any) -> Tensor:
     """The result's dtype says it; layouts and devices are not ours to change."""
     return as_element(x, call.element)

@@ -34,9 +34,7 @@ def index_select(call: Call, x: ir.Value, dim: int, indices: ir.Value) -> ir.Val
 
 
 @converts("aten.gather")
-def gather(
-    call: Call, x: ir.Value, dim: int, indices: ir.Value, sparse_grad: bool
-) -> ir.Value:
+def gather(call: Call, x: ir.Value, dim: int, indices: ir.Value, sparse_grad: bool) -> ir.Value:
     if rank(x) == 0:
         return build.broadcast(x, dims(indices))
     if rank(indices) == 0:
@@ -155,9 +153,7 @@ def topk(
 
 
 @converts("aten.kthvalue")
-def kthvalue(
-    call: Call, x: ir.Value, k: int, dim: int, keepdim: bool
-) -> tuple[ir.Value, ir.Value]:
+def kthvalue(call: Call, x: ir.Value, k: int, dim: int, keepdim: bool) -> tuple[ir.Value, ir.Value]:
     if rank(x) == 0:
         return x, build.fill([], 0, i64())
     dim %= rank(x)
@@ -251,9 +247,7 @@ def nanmedian(call: Call, x: ir.Value) -> ir.Value:
 
 
 @converts("aten.isin.Tensor_Tensor")
-def isin(
-    call: Call, x: ir.Value, others: ir.Value, assume_unique: bool, invert: bool
-) -> ir.Value:
+def isin(call: Call, x: ir.Value, others: ir.Value, assume_unique: bool, invert: bool) -> ir.Value:
     values, tests = common(x, others)
     flat = reshape(tests, [product(dims(tests))])
     equal = pointwise("eq", build.unsqueeze(values, rank(values)), flat)

@@ -1,4 +1,4 @@
-"""Vector algebra that is pointwise and reductions: cross products, distances, products of several."""
+"""Vector algebra: cross products, distances, products of several matrices."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def cross(call: Call, x: ir.Value, y: ir.Value, dim: int | None) -> ir.Value:
     b = [slice_(y, dim, i, 1) for i in range(3)]
     parts = []
     for i, j in ((1, 2), (2, 0), (0, 1)):
-        parts.append(
-            pointwise("sub", pointwise("mul", a[i], b[j]), pointwise("mul", a[j], b[i]))
-        )
+        parts.append(pointwise("sub", pointwise("mul", a[i], b[j]), pointwise("mul", a[j], b[i])))
     return build.concat(parts, dim)
 
 

@@ -269,7 +269,8 @@ def ignoring_nan(call: Call, x: Tensor, y: Tensor) -> ir.Value:
     return arithmetic(call, call.name.rsplit(".", 1)[1], x, y)
 
 
-@converts("aten.atan2", "aten.copysign.Tensor", "aten.copysign.Scalar", "aten.hypot", "aten.nextafter")
+@converts("aten.atan2", "aten.hypot", "aten.nextafter")
+@converts("aten.copysign.Tensor", "aten.copysign.Scalar")
 def float_binary(call: Call, x: Tensor, y: Tensor) -> ir.Value:
     return arithmetic(call, call.name.split(".")[2], x, y)
 
@@ -416,9 +417,7 @@ def logaddexp(call: Call, x: ir.Value, y: ir.Value) -> ir.Value:
     else:
         rest = pointwise("log1p", pointwise("exp", gap))
     infinite = pointwise("and", pointwise("isinf", x), pointwise("eq", x, y))
-    return cast(
-        pointwise("select", infinite, x, pointwise("add", largest, rest)), call.element
-    )
+    return cast(pointwise("select", infinite, x, pointwise("add", largest, rest)), call.element)
 
 
 @converts("aten.heaviside")
@@ -483,5 +482,3 @@ def isclose(
     gap = pointwise("abs", pointwise("sub", x, y))
     close = pointwise("and", pointwise("isfinite", gap), pointwise("le", gap, allowed))
     return pointwise("or", equal, close)
-
-

@@ -39,7 +39,7 @@ def _ceil_padding(
 ) -> list[int]:
     """Return (low, high) padding that gives ceil mode's windows.
 
-    A last window that starts in the high padding is left out, so `high` grows by less than a stride.
+    A last window that starts in the high padding is left out: `high` grows by less than a stride.
     """
     ends = []
     for i, (k, s, p, d) in enumerate(zip(kernel, strides, padding, dilations, strict=True)):
@@ -192,7 +192,9 @@ def avg_pool(
     steps, pads = spread(strides, spatial) if strides else extents, spread(padding, spatial)
     sizes = dims(x)[2:]
     if divisor is None and not any(pads) and all(map(_holds, extents, sizes)):
-        return without_batch(_adaptive(x, "avg", [1] * spatial), had)
+        axes = list(range(2, 2 + spatial))
+        mean = build.reduce("mean", cast(x, opmath(build.element(x))), axes, keepdim=True)
+        return without_batch(cast(mean, build.element(x)), had)
     plain = both_ends(pads)
     ends = _ceil_padding(call, x, extents, steps, pads, [1] * spatial) if ceil_mode else plain
     if divisor is None and (ends == plain or not count_include_pad):

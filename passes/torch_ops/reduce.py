@@ -33,9 +33,7 @@ def sum_all(call: Call, x: ir.Value, dtype: int | None) -> ir.Value:
 
 
 @converts("aten.sum.dim_IntList")
-def sum_dims(
-    call: Call, x: ir.Value, axes: Axes, keepdim: bool, dtype: int | None
-) -> ir.Value:
+def sum_dims(call: Call, x: ir.Value, axes: Axes, keepdim: bool, dtype: int | None) -> ir.Value:
     return reduce("sum", cast(x, call.element), index_dims(axes, rank(x)), keepdim)
 
 
@@ -53,9 +51,7 @@ def mean_all(call: Call, x: ir.Value, dtype: int | None) -> ir.Value:
 
 
 @converts("aten.mean.dim")
-def mean_dims(
-    call: Call, x: ir.Value, axes: Axes, keepdim: bool, dtype: int | None
-) -> ir.Value:
+def mean_dims(call: Call, x: ir.Value, axes: Axes, keepdim: bool, dtype: int | None) -> ir.Value:
     return reduce("mean", cast(x, call.element), index_dims(axes, rank(x)), keepdim)
 
 
@@ -194,9 +190,7 @@ def _spread(call: Call, x: ir.Value, axes: Axes, correction: Any, keepdim: bool)
 
 @converts("aten.var.correction", "aten.std.correction")
 @converts("aten.var_mean.correction", "aten.std_mean.correction")
-def spread_correction(
-    call: Call, x: ir.Value, axes: Axes, correction: Any, keepdim: bool
-) -> Any:
+def spread_correction(call: Call, x: ir.Value, axes: Axes, correction: Any, keepdim: bool) -> Any:
     return _spread(call, x, axes, correction, keepdim)
 
 

@@ -40,9 +40,7 @@ def _at_least_vectors(*xs: ir.Value) -> list[ir.Value]:
     return [reshape(x, [1]) if rank(x) == 0 else x for x in xs]
 
 
-def _scatter(
-    x: ir.Value, dim: int, indices: ir.Value, updates: ir.Value, reduce: str
-) -> ir.Value:
+def _scatter(x: ir.Value, dim: int, indices: ir.Value, updates: ir.Value, reduce: str) -> ir.Value:
     """Scatter, rank-0 tensors taken as vectors of one; bools are or-ed as bytes."""
     size = dims(x)
     x, indices, updates = _at_least_vectors(x, indices, updates)
@@ -58,9 +56,7 @@ def scatter_source(
 
 
 @converts("aten.scatter.value")
-def scatter_value(
-    call: Call, x: ir.Value, dim: int, indices: ir.Value, value: Number
-) -> ir.Value:
+def scatter_value(call: Call, x: ir.Value, dim: int, indices: ir.Value, value: Number) -> ir.Value:
     updates = build.broadcast(as_element(value, call.element), dims(indices))
     return _scatter(x, dim, indices, updates, "none")
 
@@ -78,9 +74,7 @@ def scatter_reduced(
 
 
 @converts("aten.scatter_add")
-def scatter_add(
-    call: Call, x: ir.Value, dim: int, indices: ir.Value, source: ir.Value
-) -> ir.Value:
+def scatter_add(call: Call, x: ir.Value, dim: int, indices: ir.Value, source: ir.Value) -> ir.Value:
     if is_bool(call.element):
         return _scatter(x, dim, indices, source, "max")
     return _scatter(x, dim, indices, source, "add")
@@ -204,9 +198,7 @@ def _index_along(
 
 
 @converts("aten.index_copy")
-def index_copy(
-    call: Call, x: ir.Value, dim: int, indices: ir.Value, source: ir.Value
-) -> ir.Value:
+def index_copy(call: Call, x: ir.Value, dim: int, indices: ir.Value, source: ir.Value) -> ir.Value:
     return _index_along(x, dim, indices, source, "none")
 
 
@@ -249,9 +241,7 @@ def index_reduce(
 
 
 @converts("aten.put")
-def put(
-    call: Call, x: ir.Value, indices: ir.Value, source: ir.Value, accumulate: bool
-) -> ir.Value:
+def put(call: Call, x: ir.Value, indices: ir.Value, source: ir.Value, accumulate: bool) -> ir.Value:
     if is_bool(call.element) and accumulate:
         raise NotModelled
     count = [product(dims(indices))]
