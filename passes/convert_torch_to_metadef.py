@@ -20,7 +20,7 @@ from .torch_ops._types import (
     result_types,
     tensor_type_of,
 )
-from .torch_ops.call import Call, ScalarTensor, TensorType, source_line
+from .torch_ops.call import Call, ScalarTensor, TensorType, parse_vtensor, source_line
 from .torch_ops.dtypes import f64, i64
 from .torch_ops.literal import literal
 from .torch_ops.ranges import Ranges
@@ -218,7 +218,12 @@ class _Function:
             )
         if name == "torch.operator":
             name = ir.StringAttr(op.attributes["name"]).value
-        call = Call(op, name, result_types(op, self.bound), self.ranges)
+        try:
+            kinds = result_types(op, self.bound)
+        except UnsupportedOpError as error:
+            where = source_line(op.location)
+            raise UnsupportedOpError(f"'{name}' op: {error}; from {where}") from error
+        call = Call(op, name, kinds, self.ranges)
         results = self._results(call)
         for result, kind, value in zip(op.results, call.results, results, strict=True):
             self.values[result] = self._checked(call, kind, value) if kind else value
@@ -303,8 +308,6 @@ def _mentions_torch(function: Any) -> bool:
 
 
 def _static_sizes(torch_type: ir.Type) -> tuple[int | None, ...]:
-    from .torch_ops.call import parse_vtensor
-
     parsed = parse_vtensor(str(torch_type))
     assert parsed is not None
     return parsed[1]
