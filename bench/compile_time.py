@@ -132,7 +132,16 @@ def _table(records: list[dict[str, Any]]) -> Table:
             f"{median(r['compile_adds_mib'] for r in found):.0f}",
             f"{found[0]['weights_mib']:.0f}",
         )
+    cold, warm, inductor = ([r["seconds"] for r in records if r["way"] == way] for way in _WAYS)
+    table.caption = (
+        f"warm / cold {_ratio(warm, cold):.2f}, metadef cold / inductor cold "
+        f"{_ratio(cold, inductor):.2f}: medians over rounds"
+    )
     return table
+
+
+def _ratio(some: list[float], others: list[float]) -> float:
+    return median(a / b for a, b in zip(some, others, strict=True))
 
 
 if __name__ == "__main__":
