@@ -1,0 +1,147 @@
+"""Compiles one sample, runs it, compares it with eager, and says how that went."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+import metadef
+from metadef.diagnostics import MetadefError
+
+from .cases import Case, Sample, double, samples
+from .exclusions import NOT_COMPARED
+
+#: from the best to the worst. eager: torch runs some of it; refused: torch.export takes none of it
+KINDS = ("native", "linalg", "eager", "refused", "timeout", "error", "wrong", "crash")
+
+#: our error may be this many times eager's own, plus `SLACK` roundings of the largest value
+FACTOR = 4.0
+SLACK = 4
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How an op fared (one of `KINDS`), and why where that is not native."""
+
+    kind: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}" if self.why else self.kind
+
+
+def judge(case: Case, limit: int) -> Verdict:
+    """Return the worst verdict over at most `limit` samples of a case."""
+    compare = case.op not in NOT_COMPARED
+    return worst(judge_sample(sample, compare) for sample in samples(case, limit))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the first of the worst verdicts."""
+    found = list(verdicts)
+    if not found:
+        return Verdict("native", "no sample of moderate size")
+    return max(found, key=lambda verdict: KINDS.index(verdict.kind))
+
+
+def judge_sample(sample: Sample, compare: bool = True) -> Verdict:
+    """Return how one call of an op fares."""
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        eager = sample.module(*_copies(sample))
+        try:
+            compiled = metadef.compile(sample.module, sample.tensors, threads=1)
+        except MetadefError as error:
+            refused = str(error).startswith(("torch.export refuses", "cannot decompose"))
+            return Verdict("refused" if refused else "error", _first_line(error))
+        except Exception as error:
+            return Verdict("error", _first_line(error))
+        try:
+            ours = compiled(*_copies(sample))
+            difference = _difference(ours, eager, sample, compare)
+        except Exception as error:
+            return Verdict("error", _first_line(error))
+    if difference:
+        return Verdict("wrong", difference)
+    fallbacks = compiled.report().fallbacks
+    if fallbacks:
+        return Verdict("eager", "; ".join(sorted({f"{v.op}: {v.reason}" for v in fallbacks})))
+    converted = compiled.mlir("convert-torch-to-metadef")
+    return Verdict("linalg" if "metadef.opaque" in converted else "native")
+
+
+def _copies(sample: Sample) -> list[Tensor]:
+    return [tensor.clone() if tensor.layout is torch.strided else tensor for tensor in sample.tensors]
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    first = text[0][:300] if text else ""
+    return first if isinstance(error, MetadefError) else f"{type(error).__name__}: {first}"
+
+
+def _difference(ours: Any, eager: Any, sample: Sample, compare: bool) -> str:
+    """Return how our result differs from what it may be, or ''."""
+    got, structure = pytree.tree_flatten(ours)
+    expected, expected_structure = pytree.tree_flatten(eager)
+    if structure != expected_structure:
+        return f"structure {structure}, eager {expected_structure}"
+    for i, (x, y) in enumerate(zip(got, expected, strict=True)):
+        if not isinstance(y, Tensor) or not isinstance(x, Tensor):
+            if type(x) is not type(y) or (compare and x != y):
+                return f"result {i} is {x!r}, eager {y!r}"
+        elif (x.dtype, x.shape) != (y.dtype, y.shape):
+            return f"result {i} is {_kind(x)}, eager {_kind(y)}"
+    if not compare:
+        return ""
+    exact = _in_double(sample, len(expected))
+    for i, (x, y, z) in enumerate(zip(got, expected, exact, strict=True)):
+        if isinstance(y, Tensor) and (text := _tensors_differ(x, y, z)):
+            return f"result {i}: {text}"
+    return ""
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
+def _in_double(sample: Sample, count: int) -> list[Any]:
+    """Return the leaves of the result in double precision; None for each where torch refuses."""
+    try:
+        leaves = pytree.tree_leaves(sample.in_double(*[double(t) for t in sample.tensors]))
+    except Exception:
+        return [None] * count
+    return leaves if len(leaves) == count else [None] * count
+
+
+def _tensors_differ(x: Tensor, y: Tensor, exact: Any) -> str:
+    if x.layout is not torch.strided or torch.equal(x, y):
+        return ""
+    if not y.is_floating_point() or not _is_reference(exact, y):
+        try:
+            torch.testing.assert_close(x, y, equal_nan=True)
+        except AssertionError as error:
+            return " ".join(str(error).split())[:200]
+        return ""
+    ordinary = torch.isfinite(y)
+    if not torch.equal(x[~ordinary].nan_to_num(1e30), y[~ordinary].nan_to_num(1e30)):
+        return "NaNs or infinities in other places"
+    ordinary &= torch.isfinite(exact)
+    error, own, size = (t[ordinary].double() for t in (x - exact, y - exact, exact))
+    if not size.numel():
+        return ""
+    largest = float(size.abs().max().clamp(min=torch.finfo(torch.float32).tiny))
+    ours, theirs = float(error.abs().max()) / largest, float(own.abs().max()) / largest
+    if ours <= FACTOR * theirs + SLACK * torch.finfo(y.dtype).eps:
+        return ""
+    return f"relative error {ours:.1e}, eager's own {theirs:.1e}"
+
+
+def _is_reference(exact: Any, y: Tensor) -> bool:
+    return isinstance(exact, Tensor) and exact.is_floating_point() and exact.shape == y.shape
