@@ -108,6 +108,15 @@ def test_equal_symbols_must_have_equal_values() -> None:
         signature.bind((torch.ones(5, 2), torch.ones(6, 2)), {})
 
 
+def test_a_symbol_may_be_1_where_torch_promises_it() -> None:
+    args = (torch.ones(4, 2), torch.ones(2))
+    signature = _signature(Add(), args, None, {"x": {0: Dim("n", max=9)}, "y": None})
+    assert signature.bind((torch.ones(1, 2), torch.ones(2)), {})[2] == {"n": 1}
+    signature = _signature(Add(), args, None, {"x": {0: Dim("n", min=3)}, "y": None})
+    with pytest.raises(InputError, match="n at least 3"):
+        signature.bind((torch.ones(2, 2), torch.ones(2)), {})
+
+
 def test_derived_dims_are_solved_and_checked() -> None:
     half = Dim("half", max=32)
     signature = _signature(Twice(), (torch.ones(8, 3),), None, {"x": {0: 2 * half}})

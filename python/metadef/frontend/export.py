@@ -209,7 +209,7 @@ def _exported(
         sources[node] = source
     results, mutations = _results(module.graph, signature.output_specs, by_name)
     values = (n.meta.get("val") for n in nodes)
-    symbols = Symbols(shape_env_of(values), names)
+    symbols = Symbols(shape_env_of(values), names, program.range_constraints)
     graph = capture(module, sources, results, mutations, weights, symbols)
     call = program.call_spec
     assert call.in_spec is not None and call.out_spec is not None

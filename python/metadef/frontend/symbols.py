@@ -17,6 +17,9 @@ from metadef.symbolic import Dim, product
 
 INT64_MAX = 2**63 - 1
 
+#: torch traces as if no size were 0 or 1, also where it promises that the program is right for 1
+_TRACED_MIN = 2
+
 Size = int | torch.SymInt
 
 
@@ -46,9 +49,16 @@ def shape_env_of(values: Iterable[Any]) -> ShapeEnv:
 class Symbols:
     """The symbols of one graph: torch's `s77` under our names, with their ranges."""
 
-    def __init__(self, shape_env: Any, names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        shape_env: Any,
+        names: Mapping[str, str] | None = None,
+        promised: Mapping[sympy.Symbol, Any] | None = None,
+    ) -> None:
+        """`promised` are the ranges that torch.export vouches for, beyond those it traced with."""
         self._env = shape_env
         self._names = dict(names or {})
+        self._promised = dict(promised or {})
         self._used: set[sympy.Symbol] = set()
 
     def dim(self, size: Size) -> Dim:
@@ -75,6 +85,8 @@ class Symbols:
         for symbol in sorted(self._used, key=str):
             bounds = self._env.var_to_range.get(symbol)
             low = _bound(bounds.lower, 0) if bounds is not None else 0
+            if low == _TRACED_MIN and symbol in self._promised:
+                low = max(1, _bound(self._promised[symbol].lower, 0))
             high = _bound(bounds.upper, INT64_MAX) if bounds is not None else INT64_MAX
             found[self.name(symbol)] = SymbolRange(max(low, 0), high, self._divisor(symbol))
         return found
