@@ -13,7 +13,7 @@ from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merg
 from metadef.passes.loop_nests.nest import NestEmitter, Threads
 from metadef.passes.loop_nests.packing import pack_operand
 from metadef.passes.loop_nests.schedule import Target
-from metadef.passes.loop_nests.shared_buffers import Dependences, share_allocations
+from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.pipeline import Pass
 
@@ -84,8 +84,7 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
         func.attributes["metadef.serial"] = ir.UnitAttr.get()
     else:
         _erase_unused(entry)
-        share_allocations(func, entry)
-        added.append({"metadef.scratch": ir.UnitAttr.get()})
+        added += place_allocations(func, entry)
     _update_type(func, entry, added)
 
 

@@ -8,12 +8,14 @@ they hand over stays in the first cache level.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from metadef import ir
 
 from .access import Access
 from .index_math import Index, equal
+from .shared_buffers import expression, root
 from .stage import Stage, remap, remap_access
 
 
@@ -109,10 +111,14 @@ def _common_loops(run: list[Stage]) -> list[list[int]]:
     """
     # Candidate loops start from the first stage's parallel dims.
     first = run[0]
-    loops: list[list[int | None]] = [[d] + [None] * (len(run) - 1) for d in first.parallel_dims]
+    loops: list[list[int | None]] = [
+        [d] + [None] * (len(run) - 1) for d in first.parallel_dims if first.extents[d] != 1
+    ]
     for s in range(1, len(run)):
         shared = False
         votes: list[dict[int, int] | None] = [None] * len(loops)
+        if any(_aliases(run[t], run[s]) for t in range(s)):
+            return []
         for t in range(s):
             for mine, theirs in _handed_over(run[t], run[s]):
                 shared = True
@@ -120,7 +126,11 @@ def _common_loops(run: list[Stage]) -> list[list[int]]:
                     return []  # panels are filled for all rows, not row by row
                 for c, loop in enumerate(loops):
                     source = loop[t]
-                    match = None if source is None else _matching_dim(theirs, source, mine)
+                    match = (
+                        None
+                        if source is None
+                        else _matching_dim(theirs, source, mine, run[s].extents)
+                    )
                     if match is None or run[s].reduction[match]:
                         votes[c] = {}
                     elif votes[c] is None:
@@ -152,12 +162,16 @@ def _handed_over(earlier: Stage, later: Stage) -> list[tuple[Access, Access]]:
     return pairs
 
 
-def _matching_dim(theirs: Access, dim: int, mine: Access) -> int | None:
+def _matching_dim(theirs: Access, dim: int, mine: Access, extents: Sequence[Index]) -> int | None:
     """Return the dim of `mine` that moves it as `dim` moves `theirs`, alone."""
     stride = theirs.strides[dim]
     if theirs.is_nonlinear(dim) or (isinstance(stride, int) and stride == 0):
         return None
-    found = [d for d, s in enumerate(mine.strides) if equal(s, stride) and not mine.is_nonlinear(d)]
+    found = [
+        d
+        for d, s in enumerate(mine.strides)
+        if extents[d] != 1 and equal(s, stride) and not mine.is_nonlinear(d)
+    ]
     return found[0] if len(found) == 1 else None
 
 
@@ -182,7 +196,23 @@ def _input_buffers(stage: Stage) -> list[ir.Value | None]:
 
 
 def _same_extent(a: Index, b: Index) -> bool:
-    return equal(a, b) or not (isinstance(a, int) and isinstance(b, int))
+    """Tell whether two extents are surely equal: as values, or as expressions of the symbols."""
+    if equal(a, b):
+        return True
+    if isinstance(a, int) or isinstance(b, int):
+        return False
+    known = expression(a), expression(b)
+    return known[0] is not None and known[0] == known[1]
+
+
+def _aliases(earlier: Stage, later: Stage) -> bool:
+    """Tell whether two stages meet in memory through different views, one of them writing."""
+    for mine, theirs in ((later, earlier), (earlier, later)):
+        written = {root(b): b for b in theirs.writes}
+        for b in (*mine.reads, *mine.writes):
+            if root(b) in written and written[root(b)] != b:
+                return True
+    return False
 
 
 def _last_writer(stages: list[Stage], buffer: ir.Value) -> Stage | None:
@@ -230,7 +260,7 @@ def _epilogue_dims(stage: Stage, reader: Stage, result: ir.Value) -> dict[int, i
             for e in range(len(reader.extents))
             if equal(reads[0].strides[e], stage.outputs[0].strides[d])
             and e not in mapping
-            and (equal(reader.extents[e], extent) or not isinstance(extent, int))
+            and _same_extent(reader.extents[e], extent)
         ]
         if reads[0].nonlinear or not match:
             return None

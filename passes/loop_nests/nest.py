@@ -20,6 +20,7 @@ from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
 from .memory import CellMemory, Point, masked, needs_known_tail
 from .schedule import Schedule, Target, choose
+from .shared_buffers import PRIVATE
 from .stage import Stage
 
 # Elements of a pointwise box: enough to hide a task's few nanoseconds of bookkeeping.
@@ -186,6 +187,7 @@ class NestEmitter:
         heap = ir.memref.alloc(
             ir.MemRefType.get([dynamic], x.element), [value(size)], [], alignment=64
         )
+        heap.owner.attributes[PRIVATE] = ir.UnitAttr.get()
         return PrivateTile(heap, heap)
 
     # -- boxes ---------------------------------------------------------------------------------

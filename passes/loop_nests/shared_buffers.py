@@ -13,6 +13,8 @@ from .stage import Stage
 _VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast",
           "memref.reinterpret_cast", "memref.view")  # fmt: skip
 _ALIGNMENT = 64
+#: marks an allocation of which each thread has its own
+PRIVATE = "metadef.private"
 
 
 class Dependences:
@@ -41,42 +43,43 @@ def root(buffer: ir.Value) -> ir.Value:
     return buffer
 
 
-def share_allocations(func: ir.OpView, entry: ir.Block) -> Dim:
-    """Move the allocations of a function's entry block into its scratch argument.
+def place_allocations(func: ir.OpView, entry: ir.Block) -> list[dict[str, ir.Attribute]]:
+    """Move the allocations of a function's entry block into its scratch arguments.
 
-    The function gets one more argument, `memref<?xi8> {metadef.scratch}`, and the attribute
-    `metadef.scratch`, the bytes that it needs. An allocation whose size is no expression of the
-    symbols stays: the caller runs such a function on one thread.
+    Allocations marked `metadef.private` are one for each thread and go to the thread's own scratch
+    memory (those of a symbolic size stay on the heap), the others to the shared one. Returns the
+    attributes of the added arguments; the function says how many bytes it needs of each.
     """
-    i8 = ir.IntegerType.get_signless(8)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    scratch = entry.add_argument(ir.MemRefType.get([dynamic], i8), ir.Location.unknown())
-    total = Dim.of(0)
-    for op in list(entry.operations):
-        if op.operation.name == "memref.dealloc" and _is_alloc(op.operands[0], entry):
-            op.operation.erase()
-    for op in list(entry.operations):
-        if op.operation.name != "memref.alloc":
-            continue
+    shared, own = Dim.of(0), Dim.of(0)
+    scratch = [_add_bytes(entry), _add_bytes(entry)]
+    for op in [o for o in entry.operations if o.operation.name == "memref.alloc"]:
         size = allocation_bytes(op.operation)
         assert size is not None, f"the size of {op} is no expression of the symbols"
+        private = PRIVATE in op.attributes
+        if private and not size.is_static:
+            del op.attributes[PRIVATE]
+            continue
+        for user in [u.owner for r in op.results for u in r.uses]:
+            if user.operation.name == "memref.dealloc":
+                user.operation.erase()
         with ir.InsertionPoint(op), op.location:
-            offset = index_of(total, entry)
-            view = ir.memref.view(op.results[0].type, scratch, value(offset), list(op.operands))
+            offset = value(index_of(own if private else shared, entry))
+            view = ir.memref.view(op.results[0].type, scratch[private], offset, list(op.operands))
         op.results[0].replace_all_uses_with(view)
         op.operation.erase()
-        total = total + (size + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT
-    func.attributes["metadef.scratch"] = ir.StringAttr.get(str(total))
-    return total
+        padded = (size + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT
+        shared, own = (shared, own + padded) if private else (shared + padded, own)
+    i64 = ir.IntegerType.get_signless(64)
+    func.attributes["metadef.scratch"] = ir.StringAttr.get(str(shared))
+    func.attributes["metadef.thread_scratch"] = ir.IntegerAttr.get(i64, own.value)
+    unit = ir.UnitAttr.get()
+    return [{"metadef.scratch": unit}, {"metadef.thread_scratch": unit}]
 
 
-def _is_alloc(buffer: ir.Value, entry: ir.Block) -> bool:
-    owner = buffer.owner
-    return (
-        not isinstance(owner, ir.Block)
-        and owner.operation.name == "memref.alloc"
-        and owner.operation.block == entry
-    )
+def _add_bytes(entry: ir.Block) -> ir.Value:
+    """Add an argument of bytes to a function."""
+    dynamic, i8 = ir.ShapedType.get_dynamic_size(), ir.IntegerType.get_signless(8)
+    return entry.add_argument(ir.MemRefType.get([dynamic], i8), ir.Location.unknown())
 
 
 def allocation_bytes(alloc: ir.Operation) -> Dim | None:

@@ -5,7 +5,7 @@
 // A product of weights in panels: rows by two vectors in registers, one fused multiply-add a cell,
 // and the epilogue on the registers; the temporary is gone.
 // CHECK-LABEL: func.func @product_with_epilogue
-// CHECK-SAME: %[[TID:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index, %{{.*}}: memref<?xi8> {metadef.scratch}
+// CHECK-SAME: %[[TID:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index, %{{.*}}: memref<?xi8> {metadef.scratch}, %{{.*}}: memref<?xi8> {metadef.thread_scratch}
 // CHECK-SAME: metadef.scratch = "0"
 // CHECK-NOT: memref.alloc
 // CHECK: arith.muli %[[TID]]
