@@ -240,13 +240,13 @@ def _computed_source(op: Any, dims: tuple[Dim, ...]) -> ir.Value | None:
 def _with_same_dims(
     value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]
 ) -> ir.Value | None:
-    """Return a scalar, or the source, of dims `merged`, of a reshape to `split`."""
-    if all(d == ONE for d in shape_of(value).dims):
-        return reshaped(value, [])
-    if shape_of(value).dims != split:
-        return None
-    back = reshaped(value, merged)
-    return None if producer(back, "reshape") is not None else back
+    """Return the source, of dims `merged`, of a reshape to `split`; or a scalar as it is."""
+    dims = shape_of(value).dims
+    if dims == split:
+        back = reshaped(value, merged)
+        if producer(back, "reshape") is None:
+            return back
+    return reshaped(value, []) if all(d == ONE for d in dims) else None
 
 
 def _with_dims(
