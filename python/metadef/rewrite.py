@@ -18,6 +18,10 @@ from metadef import ir
 Rewrite = Callable[[Any], "ir.Value | Sequence[ir.Value] | None"]
 
 
+# Patterns that undo each other would go on for ever: far more rewrites than a module has ops.
+_REWRITES_PER_OP = 100
+
+
 @dataclass(frozen=True)
 class Pattern:
     """`rewrite` applies to ops named `root`."""
@@ -48,7 +52,7 @@ def apply_patterns(root: ir.Operation, patterns: Iterable[Pattern]) -> int:
     work: OrderedDict[int, Any] = OrderedDict()
     for op in ir.operations(root):
         _add(work, op, by_root)
-    count = 0
+    count, limit = 0, 1000 + _REWRITES_PER_OP * len(work)
     while work:
         _, op = work.popitem(last=False)
         for p in by_root[op.operation.name]:
@@ -58,6 +62,7 @@ def apply_patterns(root: ir.Operation, patterns: Iterable[Pattern]) -> int:
                 values = [replacement] if isinstance(replacement, ir.Value) else list(replacement)
                 _replace(op, values, work, by_root)
                 count += 1
+                assert count <= limit, f"pattern {p.name} does not come to an end"
                 break
     return count
 
