@@ -48,11 +48,9 @@ class Measurement:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
     add_compile_options(parser)
-    parser.set_defaults(threads=None)
-    for action in parser._actions:
-        if action.dest == "threads":
-            action.type, action.metavar = counts, "N,M"
-            action.help = "numbers of threads (default: torch's)"
+    parser.add_argument(
+        "--threads", metavar="N,M", type=counts, help="numbers of threads (default: torch's)"
+    )
     parser.add_argument(
         "--against", metavar="A,B", default="eager", help="eager, inductor (default: eager)"
     )
@@ -71,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
     found = []
     for threads in args.threads or [torch.get_num_threads()]:
         args.threads = threads
-        builders = {name: partial(build_peer, name, model) for name in against}
+        builders: dict[str, Callable[[], Program]] = {
+            name: partial(build_peer, name, model) for name in against
+        }
         builders[OURS] = partial(compile_for, args, model)
         found += measure(model, builders, threads=threads, rounds=args.rounds)
     if args.json:

@@ -19,6 +19,7 @@ DESCRIPTION = "Compile a model and print stages with nodes and seconds, kernels,
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_threads(parser)
     add_compile_options(parser)
     parser.add_argument(
         "--print-ir-after-all", action="store_true", help="print IR after each pass"
@@ -27,9 +28,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
-def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that compiles."""
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Add `--threads` of the commands that compile once."""
     parser.add_argument("--threads", metavar="N", type=count, help="threads (default: torch's)")
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Add the other options of every command that compiles."""
     parser.add_argument(
         "--fallback",
         choices=["eager", "error"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from metadef.cli.commands.compile import add_compile_options, compile_for
+from metadef.cli.commands.compile import add_compile_options, add_threads, compile_for
 from metadef.cli.console import stdout
 from metadef.cli.models import load_model
 
@@ -36,6 +36,7 @@ class _Use:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_threads(parser)
     add_compile_options(parser)
     parser.add_argument("--json", action="store_true", help="print the kernels as JSON")
 

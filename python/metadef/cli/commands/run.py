@@ -6,7 +6,7 @@ import argparse
 
 from rich.table import Table
 
-from metadef.cli.commands.compile import add_compile_options, compile_for
+from metadef.cli.commands.compile import add_compile_options, add_threads, compile_for
 from metadef.cli.console import stdout
 from metadef.cli.models import load_model
 
@@ -19,6 +19,7 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_threads(parser)
     add_compile_options(parser)
     parser.add_argument(
         "--tolerance",
