@@ -166,6 +166,7 @@ def test_demo_shows_both_latencies(capsys: pytest.CaptureFixture[str]) -> None:
         assert title in out
 
 
+@pytest.mark.filterwarnings("ignore:torch runs")
 def test_demo_fails_on_wrong_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     class Restless(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> Any:
