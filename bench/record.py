@@ -27,20 +27,12 @@ def circumstances() -> dict[str, Any]:
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
-        "machine": f"{cpu_name()}, {device.cores} cores ({device.cpu})",
+        "machine": f"{device.name}, {device.cores} cores ({device.cpu})",
         "load": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "command": shlex.join(command),
     }
-
-
-def cpu_name() -> str:
-    """Return what the machine calls its processor."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
-    found = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(found, platform.processor() or platform.machine())
 
 
 def keep(name: str, records: list[dict[str, Any]]) -> Path:
