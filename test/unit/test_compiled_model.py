@@ -139,6 +139,44 @@ def test_report_mlir_and_plan() -> None:
         compiled.mlir("infer-shape")
 
 
+def test_models_that_compute_nothing() -> None:
+    rows = Dim("rows", max=9)
+    same = metadef.compile(
+        lambda x: (x, x.shape[0] * 2), (torch.ones(3),), dynamic_shapes=({0: rows},)
+    )
+    x = torch.ones(5)
+    got = same(x)
+    assert got[0] is x and got[1] == 10
+    with pytest.raises(InputError, match="rows"):
+        same(torch.ones(10))
+
+
+def test_an_exported_program_is_left_as_it_was() -> None:
+    x = torch.randn(2, 3)
+    program = torch.export.export(nn.Linear(3, 3), (x,))
+    before = str(program.graph)
+    for _ in range(2):
+        torch.testing.assert_close(metadef.compile(program)(x), program.module()(x).detach())
+    assert str(program.graph) == before
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: x * x.sum().item(),
+        lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)),
+        lambda x: x[x > 0].exp().sum(),
+        lambda x: torch.fft.rfft(x).abs() + 1,
+    ],
+    ids=["item", "cond", "mask", "complex"],
+)
+@pytest.mark.filterwarnings("ignore::metadef.frontend.partition.MetadefWarning")
+def test_what_depends_on_data_runs_too(model: Any) -> None:
+    compiled = metadef.compile(model, (torch.ones(4),))
+    for x in (torch.tensor([1.0, 2.0, -1.0, 3.0]), -torch.ones(4)):
+        torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -72,6 +72,7 @@ class MixedGraph:
 
     def __init__(self, capture: Capture) -> None:
         self._module = capture.module
+        self._module.recompile()
         self._pick = _picker([source for _, source in capture.bindings()], capture.weights)
 
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
