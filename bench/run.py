@@ -90,7 +90,7 @@ def measure_one(name: str, against: list[str], threads: int, rounds: int) -> int
 
     from metadef.api import compile
     from metadef.cli.commands.bench import OURS, measure
-    from metadef.cli.numbers import differences, worst
+    from metadef.cli.numbers import differences, results, worst
     from metadef.cli.peers import build_peer
 
     torch.set_num_threads(threads)
@@ -98,8 +98,7 @@ def measure_one(name: str, against: list[str], threads: int, rounds: int) -> int
 
     def ours() -> Any:
         compiled = compile(model.module, model.args, model.kwargs, threads=threads)
-        call = (model.args, model.kwargs)
-        found = worst(differences(compiled(*call[0], **call[1]), model.eager(*call[0], **call[1])))
+        found = worst(differences(*results(model, compiled)))
         if not found.right:
             raise MetadefError(
                 f"wrong numbers in {found.output} ({found.about}): relative error "

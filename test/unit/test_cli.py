@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from metadef.cli import demo
+from metadef.cli import demo, numbers
 from metadef.cli.main import main
 from metadef.cli.models import Model
+from metadef.cli.timing import Series, interleave, ratio
 
 SOURCE = """
 import torch
@@ -31,6 +31,18 @@ class Random(torch.nn.Module):
 
 def affine():
     return Affine(), (torch.randn(2, 8),), {"scale": 2.0}
+
+class Counter(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return x + self.calls
+
+def counter():
+    return Counter(), (torch.ones(4),)
 
 def noise():
     return Random(), (torch.ones(4),)
@@ -88,11 +100,21 @@ def test_run_compares_with_eager(pt2: str, capsys: pytest.CaptureFixture[str]) -
     assert "['y']" in capsys.readouterr().out
 
 
-def test_run_fails_on_different_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "cli_models:noise"]) == 1
-    captured = capsys.readouterr()
-    assert "WRONG" in captured.out
-    assert "metadef: warning: torch runs 1 op" in captured.err
+def test_run_fails_on_different_numbers(
+    pt2: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbers, "relative_error", lambda a, b: 2e-4)
+    assert main(["run", pt2]) == 1
+    assert "WRONG" in capsys.readouterr().out
+    assert main(["run", pt2, "--tolerance", "1e-3"]) == 0
+
+
+def test_run_starts_both_from_the_same_state(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "cli_models:counter"]) == 0
+    assert main(["run", "cli_models:noise"]) == 0
+    assert "metadef: warning: torch runs 1 op" in capsys.readouterr().err
 
 
 def test_fallback_error_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,20 +179,57 @@ def test_a_mistake_is_one_clear_line(
 
 
 def test_demo_shows_both_latencies(capsys: pytest.CaptureFixture[str]) -> None:
-    def tiny() -> Model:
-        return Model("tiny", torch.nn.Linear(8, 4), (torch.randn(2, 8),))
-
-    assert demo.show([tiny], None, 2) == 0
+    assert demo.show([_tiny], None, 2) == 0
     out = capsys.readouterr().out
     for title in ("nodes after plan-memory", "planned", "eager, median", "metadef, median"):
         assert title in out
 
 
-@pytest.mark.filterwarnings("ignore:torch runs")
-def test_demo_fails_on_wrong_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    class Restless(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return x * torch.rand_like(x)
+def test_demo_fails_on_wrong_numbers(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbers, "relative_error", lambda a, b: float("inf"))
+    assert demo.show([_tiny], None, 1) == 1
+    assert "tiny: result is wrong: float32 [2, 4]" in capsys.readouterr().out
 
-    assert demo.show([lambda: Model("restless", Restless(), (torch.ones(4),))], None, 1) == 1
-    assert "restless: result is wrong" in capsys.readouterr().out
+
+def _tiny() -> Model:
+    return Model("tiny", torch.nn.Linear(8, 4), (torch.randn(2, 8),))
+
+
+@pytest.mark.parametrize(
+    ("ours", "eager", "error"),
+    [
+        ([1.0, 2.0], [1.0, 4.0], 0.5),
+        ([1.0, float("nan")], [1.0, float("nan")], 0.0),
+        ([1.0, float("nan")], [1.0, 2.0], float("inf")),
+        ([1.0, 2.0], [1.0, float("inf")], float("inf")),
+        ([], [], 0.0),
+    ],
+)
+def test_relative_error(ours: list[float], eager: list[float], error: float) -> None:
+    assert numbers.relative_error(torch.tensor(ours), torch.tensor(eager)) == error
+
+
+def test_results_of_another_form_are_wrong() -> None:
+    x = torch.ones(2)
+    assert not numbers.worst(numbers.differences((x, 1), [x, 1])).right
+    assert not numbers.worst(numbers.differences((x, 1), (x, 2))).right
+    assert not numbers.worst(numbers.differences(x, x.double())).right
+    assert numbers.worst(numbers.differences({"a": (x, None)}, {"a": (x, None)})).right
+
+
+def test_programs_are_timed_in_turn() -> None:
+    calls: list[str] = []
+    programs = {name: lambda name=name: calls.append(name) for name in ("a", "b")}
+    series = interleave(programs, rounds=2, slice_seconds=0.0)
+    assert "".join(calls) == "aaabbb" + "ab" + "ba"
+    assert [len(part) for part in series["a"].slices] == [1, 1]
+
+
+def test_ratio_is_over_1_where_the_other_is_faster() -> None:
+    slow, quick = Series([[4.0, 4.0], [2.0]]), Series([[2.0], [1.0, 1.0, 1.0]])
+    assert ratio(slow, quick) == 2.0
+    assert slow.median == 4.0
+    assert [slow.percentile(p) for p in (1, 50, 100)] == [2.0, 4.0, 4.0]
+    assert quick.throughput == 4 / 5

@@ -98,7 +98,7 @@ def _try(build: Callable[[], Model], rounds: int) -> Outcome:
     import torch
 
     from metadef.api import compile
-    from metadef.cli.numbers import differences, worst
+    from metadef.cli.numbers import differences, results, worst
 
     torch.manual_seed(0)
     model = build()
@@ -106,8 +106,7 @@ def _try(build: Callable[[], Model], rounds: int) -> Outcome:
         with progress_bar(f"compiling {model.name}") as tell:
             compiled = compile(model.module, model.args, model.kwargs, progress=tell)
         eager = model.eager
-        expected, got = eager(*model.args, **model.kwargs), compiled(*model.args, **model.kwargs)
-        found = worst(differences(got, expected))
+        found = worst(differences(*results(model, compiled)))
         with progress_bar(f"measuring {model.name}") as tell:
             series = interleave(
                 {

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+
+from metadef.cli.models import Model
 
 #: what max|ours - eager| / max|eager| may be, by dtype; integers and bools must be equal
 TOLERANCES = {
@@ -29,6 +33,26 @@ class Difference:
     @property
     def right(self) -> bool:
         return self.error <= self.tolerance
+
+
+def results(model: Model, compiled: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return what the compiled model gives, and what eager gives, for the same call.
+
+    Each runs on copies of the arguments, from the same buffers and the same random seed.
+    """
+    eager = model.eager
+    buffers = dict(eager.named_buffers()) if isinstance(eager, torch.nn.Module) else {}
+    before = {name: buffer.clone() for name, buffer in buffers.items()}
+    found = []
+    with torch.no_grad():
+        for function in (eager, compiled):
+            torch.manual_seed(0)
+            result = function(*copy.deepcopy(model.args), **copy.deepcopy(model.kwargs))
+            # a copy: the result may be a view of a buffer
+            found.append(pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, result))
+            for name, buffer in buffers.items():
+                buffer.copy_(before[name])
+    return found[1], found[0]
 
 
 def differences(ours: Any, eager: Any, tolerance: float | None = None) -> list[Difference]:

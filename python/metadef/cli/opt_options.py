@@ -64,7 +64,7 @@ class Request:
 
     def steps(self, known_options: Sequence[str]) -> Sequence[Step]:
         if self.is_pipeline:
-            return passes_of(self.name)
+            return list(passes_of(self.name))
         try:
             return [find_step(self.name, self.options)]
         except MetadefError as error:

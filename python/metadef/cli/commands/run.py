@@ -31,19 +31,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run both and print the differences; 1 when one is beyond its tolerance."""
-    import copy
-
-    import torch
-
-    from metadef.cli.numbers import differences, worst
+    from metadef.cli.numbers import differences, results, worst
 
     model = load_model(args.model)
-    eager = model.eager
-    compiled = compile_for(args, model)
-    with torch.no_grad():
-        # each on its own copy: a model may write to its arguments
-        expected = eager(*copy.deepcopy(model.args), **copy.deepcopy(model.kwargs))
-        got = compiled(*copy.deepcopy(model.args), **copy.deepcopy(model.kwargs))
+    got, expected = results(model, compile_for(args, model))
     found = differences(got, expected, args.tolerance)
     table = Table("output", "tensor", "relative error", "allowed", "")
     for d in found:
