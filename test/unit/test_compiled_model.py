@@ -124,12 +124,7 @@ def test_report_mlir_and_plan() -> None:
     )
     report = compiled.report()
     assert report.parts == 1 and report.kernels >= 1 and not report.fallbacks
-    assert [s.name for s in report.stages][:4] == [
-        "export",
-        "check",
-        "import",
-        "convert-torch-to-metadef",
-    ]
+    assert {"export", "import", "kernels", "program"} <= {s.name for s in report.stages}
     assert {"export", "kernels"} <= {stage for stage, _, _ in told}
     assert "torch.aten.linear" in compiled.mlir("import")
     assert "metadef.contraction" in compiled.mlir("convert-torch-to-metadef")
