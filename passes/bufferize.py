@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from metadef import ir
 from metadef.pipeline import Pass
+from metadef.upstream import run_upstream
 
 _BUFFERIZE = (
     "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion="
@@ -43,17 +44,13 @@ class Bufferize(Pass):
         # No clean-up yet: on tensors it drops copies into outputs, and makes two reductions share
         # the tensor that they start from.
         outputs = {name_of(kernel): _outputs(kernel) for kernel in _kernels(module)}
-        _run(module, f"{_BUFFERIZE},{_CLEAN}")
+        run_upstream(module, f"{_BUFFERIZE},{_CLEAN}")
         for kernel in _kernels(module):
             _drop_results(kernel, outputs[name_of(kernel)])
         for op in list(ir.operations(module)):
             if op.operation.name == "memref.copy":
                 _copy_by_generic(op)
-        _run(module, _CLEAN)
-
-
-def _run(module: ir.Operation, pipeline: str) -> None:
-    ir.passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module)
+        run_upstream(module, _CLEAN)
 
 
 def name_of(function: ir.OpView) -> str:

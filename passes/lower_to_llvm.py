@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from metadef import ir
 from metadef.pipeline import Pass
+from metadef.upstream import run_upstream
 
 from . import _kernel_abi as abi
 
@@ -58,17 +59,13 @@ class LowerToLlvm(Pass):
         for function in _kernels(module):
             _free_allocations(function)
         _replace_strided_copies(module)
-        _run(module, _TO_LOOPS)
+        run_upstream(module, _TO_LOOPS)
         has_barriers = _lower_barriers(module)
         for function in _kernels(module):
             abi.export(function, has_barriers)
         _convert_halves_through_f32(module)
         _allow_contraction(module)
-        _run(module, _TO_LLVM)
-
-
-def _run(module: ir.Operation, pipeline: str) -> None:
-    ir.passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module)
+        run_upstream(module, _TO_LLVM)
 
 
 def _kernels(module: ir.Operation) -> list[ir.OpView]:
@@ -145,7 +142,7 @@ def _lower_barriers(module: ir.Operation) -> bool:
         if op.operation.name == "func.func" and _symbol(op) == abi.BARRIER:
             op.attributes["sym_name"] = ir.StringAttr.get("GOMP_barrier")
     if calls:
-        _run(module, "convert-scf-to-cf")
+        run_upstream(module, "convert-scf-to-cf")
     return bool(calls)
 
 

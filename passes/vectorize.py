@@ -16,6 +16,7 @@ from metadef.passes.loop_nests.schedule import Target
 from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.pipeline import Pass
+from metadef.upstream import run_upstream
 
 from ._kernel_abi import BARRIER
 
@@ -227,13 +228,10 @@ def _is_movable(op: ir.Operation) -> bool:
 
 def _generalize(module: ir.Operation) -> None:
     """Bring named linalg ops and copies to `linalg.generic`."""
-    manager = ir.passmanager.PassManager.parse(
-        "builtin.module(func.func(linalg-generalize-named-ops))"
-    )
     for op in ir.operations(module):
         if op.operation.name == "memref.copy":
             _generic_copy(op)
-    manager.run(module)
+    run_upstream(module, "func.func(linalg-generalize-named-ops)")
 
 
 def _generic_copy(op: ir.OpView) -> None:

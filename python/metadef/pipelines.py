@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -75,9 +76,10 @@ def find_pipeline(name: str) -> tuple[Stage, ...]:
     return PIPELINES[name]
 
 
-def passes_of(name: str) -> list[Step]:
+@functools.cache
+def passes_of(name: str) -> tuple[Step, ...]:
     """Return the passes of the pipeline called `name`, each with the options its stage gives it."""
-    return parse_passes(pipeline_text(name))
+    return tuple(parse_passes(pipeline_text(name)))
 
 
 def pipeline_text(name: str) -> str:

@@ -21,15 +21,17 @@ def build_kernel(
     symbol: str,
     runner: PassRunner | None = None,
     on_stage: Callable[[str], None] = lambda _: None,
+    context: ir.Context | None = None,
 ) -> CompiledKernel:
     """Compile a module with the one function `@kernel` and a `device.spec`; export it as `symbol`.
 
-    `on_stage` hears the name of each stage as it starts.
+    `on_stage` hears the name of each stage as it starts. A `context` that was used before is
+    quicker than a new one.
 
     Raises:
         MetadefError: a pass failed, or there is no back end for the device.
     """
-    context = ir.make_context()
+    context = context or ir.make_context()
     with context, ir.Location.unknown():
         on_stage("parse")
         module = ir.Module.parse(text)

@@ -13,8 +13,11 @@ import sys
 import traceback
 from typing import BinaryIO
 
+from metadef import ir
+from metadef.codegen.build import build_kernel
 from metadef.codegen.protocol import Message, receive, send
 from metadef.diagnostics import MetadefError
+from metadef.pipelines import passes_of
 
 #: a line with this mark on standard error says what the worker is about to do
 STAGE_MARK = "metadef stage: "
@@ -28,6 +31,7 @@ def main() -> None:
     """Answer requests on standard input."""
     requests = sys.stdin.buffer
     answers = _own_standard_output()
+    _CONTEXTS.prepare()
     while True:
         # Nothing is buffered between two messages: the next comes after our answer.
         if not select.select([requests], [], [], IDLE_SECONDS)[0]:
@@ -57,10 +61,41 @@ def _answer(request: Message) -> Message:
 def _serve(request: Message) -> Message:
     operation = request.header["op"]
     assert operation == "build", f"unknown request '{operation}'"
-    from metadef.codegen.build import build_kernel
-
-    kernel = build_kernel(request.body.decode(), request.header["symbol"], on_stage=_note_stage)
+    kernel = build_kernel(
+        request.body.decode(),
+        request.header["symbol"],
+        on_stage=_note_stage,
+        context=_CONTEXTS.next(),
+    )
     return Message({}, kernel.to_bytes())
+
+
+class _Contexts:
+    """Hands out one context for many kernels: a new one each time takes as long as a small kernel.
+
+    A context never forgets a type or an attribute, so that one does not last for ever.
+    """
+
+    def __init__(self, uses: int) -> None:
+        self._uses = uses
+        self._left = 0
+        self._context: ir.Context | None = None
+
+    def prepare(self) -> ir.Context:
+        """Return the context of the next kernel; after this, that kernel waits for nothing."""
+        if self._context is None or not self._left:
+            self._context, self._left = ir.make_context(), self._uses
+        passes_of("kernel")
+        return self._context
+
+    def next(self) -> ir.Context:
+        """Return a context for one kernel."""
+        context = self.prepare()
+        self._left -= 1
+        return context
+
+
+_CONTEXTS = _Contexts(uses=64)
 
 
 def _note_stage(name: str) -> None:
