@@ -29,6 +29,11 @@ class Printing:
     debug_info: bool = False
     stream: TextIO | None = None
 
+    @property
+    def is_on(self) -> bool:
+        """Say whether anything is printed at all."""
+        return bool(self.before or self.after or self.ir_dir is not None)
+
     def show_before(self, index: int, name: str, text: str, module: ir.Operation) -> None:
         """Print `module` if `before` selects pass `name`; `text` is the pass with its options."""
         if self.before & {"*", name}:

@@ -8,7 +8,6 @@ from typing import Any
 
 from torch.utils import _pytree as pytree
 
-from metadef.codegen.compile import warm_up
 from metadef.runtime.program import KernelTime
 
 from .compiler import CompiledGraph, Options, compile_graph, intermediate, plan_of
@@ -107,7 +106,6 @@ def compile_model(
         MetadefError: the model cannot be exported or compiled.
     """
     timeline = Timeline(progress)
-    warm_up(options.jobs)
     with timeline.stage("export"):
         exported = export(module, args, kwargs, dynamic_shapes)
     timeline.add("export", 0.0, _count_calls(exported))

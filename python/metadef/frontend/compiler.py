@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from metadef import ir
-from metadef.codegen.compile import compile_kernels
+from metadef.codegen.compile import compile_kernels, warm_up
 from metadef.codegen.kernel import CompiledKernel
 from metadef.device.spec import ATTRIBUTE, DeviceSpec
 from metadef.diagnostics import MetadefError, near_names
@@ -25,6 +25,7 @@ from metadef.runtime.cache import Cache, default_cache
 from metadef.runtime.program import Program, build_program
 
 from .capture import Capture
+from .graph_cache import Front, find_front, graph_key, keep_front
 from .importer import import_graph
 from .kernels import KernelSummary, summarize_kernels
 from .native import Graph, MixedGraph, NativeGraph, NativePart
@@ -96,6 +97,10 @@ def compile_graph(capture: Capture, options: Options, timeline: Timeline) -> Com
         UnsupportedOpError: `options.fallback` is "error" and torch would have to run an op.
         MetadefError: a pass or a kernel failed.
     """
+    part = _kept_part(capture, "main", options, timeline)
+    if part is not None:
+        return CompiledGraph(NativeGraph(capture, part.program, part.shared), (part,), ())
+    warm_up(options.jobs)
     support = Support(capture.symbols, lambda module: _why_not(module, options))
     with timeline.stage("check"):
         verdicts = support.verdicts(capture.module.graph)
@@ -133,19 +138,59 @@ def _compile(
     mixed, captures = partition(capture, verdicts)
     parts = []
     for name, inner in captures.items():
-        part = _build(inner, name, options, timeline)
+        part = _kept_part(inner, name, options, timeline) or _build(inner, name, options, timeline)
         parts.append(part)
         mixed.module.add_module(name, NativePart(inner, part.program, part.shared))
     return CompiledGraph(MixedGraph(mixed), tuple(parts), fallbacks)
 
 
 def _build(capture: Capture, name: str, options: Options, timeline: Timeline) -> Part:
-    """Compile one native graph to a program."""
+    """Compile one native graph to a program, and keep what the front passes made of it."""
+    key = _front_key(capture, options)
     with timeline.stage("import"):
         module = import_graph(capture.module, capture.source_of, capture.symbols)
         source = str(module)
-    timeline.add("import", 0.0, count_nodes(module))
-    _run_front(module, options, timeline)
+    nodes = [("import", count_nodes(module))]
+    timeline.add("import", 0.0, nodes[0][1])
+    nodes += _run_front(module, options, timeline)
+    back = module.operation.get_asm(enable_debug_info=True)
+    front = Front(source, back, tuple(nodes))
+    part = _back(capture, name, front, module, options, timeline)
+    keep_front(options.cache, key, front)
+    return part
+
+
+def _kept_part(capture: Capture, name: str, options: Options, timeline: Timeline) -> Part | None:
+    """Return the program of a graph that was compiled before; its stages take no time now."""
+    with timeline.stage("look up"):
+        front = find_front(options.cache, _front_key(capture, options))
+        module = _parsed(front.back) if front is not None else None
+    if front is None or module is None:
+        return None
+    for stage, nodes in front.nodes:
+        timeline.add(stage, 0.0, nodes)
+    return _back(capture, name, front, module, options, timeline)
+
+
+def _front_key(capture: Capture, options: Options) -> str | None:
+    return None if options.printing.is_on else graph_key(capture, options.device)
+
+
+def _parsed(text: str) -> ir.Module:
+    context = ir.make_context()
+    with context, ir.Location.unknown():
+        return ir.Module.parse(text)
+
+
+def _back(
+    capture: Capture,
+    name: str,
+    front: Front,
+    module: ir.Module,
+    options: Options,
+    timeline: Timeline,
+) -> Part:
+    """Compile the kernels of a planned back graph; load them with its weights."""
     cached = 0
     done = 0
 
@@ -162,10 +207,12 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
         )
     with timeline.stage("program"):
         program = build_program(module, kernels, capture.weights, options.threads)
-    return Part(name, source, program, kernels, cached, summarize_kernels(module))
+    return Part(name, front.source, program, kernels, cached, summarize_kernels(module))
 
 
-def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> None:
+def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> list[tuple[str, int]]:
+    """Run the front passes; return the nodes after each."""
+    counts: list[tuple[str, int]] = []
     steps = passes_of("front")
     names = stage_names(steps)
     last = time.perf_counter()
@@ -173,13 +220,15 @@ def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> None:
 
     def note(step: Step, root: ir.Operation) -> None:
         nonlocal last, done
-        timeline.add(names[done], time.perf_counter() - last, count_nodes(module))
+        counts.append((names[done], count_nodes(module)))
+        timeline.add(names[done], time.perf_counter() - last, counts[-1][1])
         done += 1
         timeline.tell(step.name(), done, len(steps))
         last = time.perf_counter()
 
     _set_device(module, options.device)
     PassRunner(printing=options.printing, on_stage=note).run(module, steps)
+    return counts
 
 
 def stage_names(steps: Sequence[Step]) -> list[str]:
@@ -202,9 +251,7 @@ def _why_not(module: ir.Module, options: Options) -> str | None:
     try:
         _set_device(module, options.device)
         PassRunner(keep_failures=False).run(module, passes_of("front")[1:])
-        compile_kernels(
-            module, options.device, cache=options.cache, jobs=1, keep_failures=False
-        )
+        compile_kernels(module, options.device, cache=options.cache, jobs=1, keep_failures=False)
     except MetadefError as error:
         return str(error).splitlines()[0]
     return None
@@ -227,9 +274,7 @@ def _count_kernels(module: ir.Module) -> int:
 
 def intermediate(part: Part, stage: str, options: Options) -> str:
     """Return the IR of a part after the front stage `stage`, by running the stages again."""
-    context = ir.make_context()
-    with context, ir.Location.unknown():
-        module = ir.Module.parse(part.source)
+    module = _parsed(part.source)
     steps: Sequence[Step] = passes_of("front")
     names = stage_names(steps)
     if stage not in names:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+import torch.export._trace  # torch loads it, for most of a second, in the first export
 from torch import fx
 from torch.export.graph_signature import (
     ConstantArgument,

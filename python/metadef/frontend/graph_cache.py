@@ -1,0 +1,126 @@
+"""What the front passes made of a graph, kept in the compile cache under the graph's content.
+
+A second compilation of the same graph starts from its planned back graph: nothing is imported and
+no front pass runs. Weights take part by name, dims and dtype: no front pass reads their data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from metadef.codegen.compile import compiler_version
+from metadef.device.spec import DeviceSpec
+from metadef.runtime.cache import Cache
+
+from .capture import Capture
+from .importer import source_line
+from .symbols import Symbols, UnsupportedExpressionError
+
+#: arguments of nodes whose text says all there is to know
+_PLAIN = (
+    *(type(None), bool, int, float, complex, str),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
+#: modules whose functions are what their names say
+_LIBRARIES = ("_operator", "math", "torch")
+
+
+@dataclass(frozen=True)
+class Front:
+    """The torch dialect of a graph, its planned back graph, and the nodes after each stage."""
+
+    source: str
+    back: str
+    nodes: tuple[tuple[str, int], ...]
+
+
+class _UnknownError(Exception):
+    """A part of the graph has no text that tells it from others."""
+
+
+def graph_key(capture: Capture, device: DeviceSpec) -> str | None:
+    """Return the key of a graph for a device, or None where not all of it can be told by text."""
+    try:
+        lines = list(_lines(capture))
+    except (_UnknownError, UnsupportedExpressionError):
+        return None
+    versions = [compiler_version(), torch.__version__, importlib.metadata.version("torch-mlir")]
+    content = "\n".join(["front", *versions, repr(device), *lines])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def find_front(cache: Cache, key: str | None) -> Front | None:
+    """Return what is kept under `key`."""
+    content = cache.get(key) if key is not None else None
+    if content is None:
+        return None
+    found = json.loads(zlib.decompress(content))
+    nodes = tuple((name, count) for name, count in found["nodes"])
+    return Front(found["source"], found["back"], nodes)
+
+
+def keep_front(cache: Cache, key: str | None, front: Front) -> None:
+    """Keep a front under `key`."""
+    if key is not None:
+        cache.put(key, zlib.compress(json.dumps(asdict(front)).encode(), level=1))
+
+
+def _lines(capture: Capture) -> Iterator[str]:
+    """Yield a line for each node, with the source line that its location comes from; symbols."""
+    for node in capture.module.graph.nodes:
+        yield " ".join(
+            (
+                *(node.op, node.name, _target(node), _text(node.args), _text(node.kwargs)),
+                *(_value(node.meta.get("val"), capture.symbols), repr(source_line(node))),
+                repr(capture.source_of.get(node)),
+            )
+        )
+    yield repr(sorted(capture.symbols.ranges().items()))
+
+
+def _target(node: fx.Node) -> str:
+    target = node.target
+    if node.op in ("placeholder", "output"):
+        return ""
+    if node.op == "call_function":
+        if isinstance(target, torch._ops.OpOverload):
+            return str(target)
+        module, name = str(target.__module__), getattr(target, "__qualname__", "<unknown>")
+        if module in _LIBRARIES and "<" not in name:
+            return f"{module}.{name}"
+    raise _UnknownError(f"{node.op} {target}")
+
+
+def _text(argument: Any) -> str:
+    if isinstance(argument, fx.Node):
+        return f"%{argument.name}"
+    if isinstance(argument, list | tuple):
+        return f"[{', '.join(map(_text, argument))}]"
+    if isinstance(argument, dict):
+        return f"{{{', '.join(f'{k}: {_text(v)}' for k, v in argument.items())}}}"
+    if isinstance(argument, slice):
+        return f"slice{_text((argument.start, argument.stop, argument.step))}"
+    if type(argument) in _PLAIN:
+        return repr(argument)
+    raise _UnknownError(f"argument {argument!r}")
+
+
+def _value(value: Any, symbols: Symbols) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype}[{', '.join(str(symbols.dim(size)) for size in value.shape)}]"
+    if isinstance(value, torch.SymInt):
+        return str(symbols.dim(value))
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_value(v, symbols) for v in value)})"
+    if type(value) in _PLAIN:
+        return repr(value)
+    raise _UnknownError(f"value of type {type(value).__name__}")

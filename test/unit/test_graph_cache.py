@@ -1,0 +1,96 @@
+"""The front passes' result is kept by the graph's content: found again, and never for another."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import metadef
+from metadef.device.probe import probe
+from metadef.frontend.export import export
+from metadef.frontend.graph_cache import Front, find_front, graph_key, keep_front
+from metadef.runtime.cache import Cache
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METADEF_CACHE_DIR", str(tmp_path))
+
+
+def _model(inner: int = 8) -> nn.Module:
+    return nn.Sequential(nn.Linear(4, inner), nn.ReLU(), nn.Linear(inner, 4)).eval()
+
+
+def _ran_front(compiled: object) -> bool:
+    return "check" in [stage.name for stage in compiled.report().stages]  # type: ignore[attr-defined]
+
+
+def test_second_compilation_runs_no_front_pass_and_has_its_own_weights() -> None:
+    x = torch.randn(3, 4)
+    first, second = _model(), _model()
+    assert _ran_front(metadef.compile(first, (x,)))
+    compiled = metadef.compile(second, (x,))
+    assert not _ran_front(compiled)
+    torch.testing.assert_close(compiled(x), second(x))
+    assert "metadef.contraction" in compiled.mlir("infer-shapes")
+    nodes = {stage.name: stage.nodes for stage in compiled.report().stages}
+    assert nodes["import"] and nodes["plan-memory"]
+
+
+def _key(model: Callable[..., object], x: torch.Tensor) -> str | None:
+    with torch.no_grad():
+        return graph_key(export(model, (x,)).graph, probe())
+
+
+def test_keys_tell_shapes_dtypes_and_constants_apart() -> None:
+    x = torch.randn(3, 4)
+    keys = [
+        _key(_model(), x),
+        _key(_model(9), x),
+        _key(_model(), torch.randn(2, 4)),
+        _key(_model().double(), x.double()),
+        _key(lambda x: x * 2.0, x),
+        _key(lambda x: x * 3.0, x),
+        _key(lambda x: x * 3, x),
+    ]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+    assert _key(_model(), x) == keys[0]
+
+
+def test_tied_weights_are_another_graph() -> None:
+    class Pair(nn.Module):
+        def __init__(self, tied: bool) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+            if tied:
+                self.b.weight = self.a.weight
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.b(self.a(x))
+            return y
+
+    x = torch.randn(2, 4)
+    assert _key(Pair(tied=True), x) != _key(Pair(tied=False), x)
+
+
+def test_a_damaged_entry_is_compiled_again(tmp_path: Path) -> None:
+    x = torch.randn(3, 4)
+    model = _model()
+    metadef.compile(model, (x,))
+    for file in tmp_path.rglob("*.entry"):
+        file.write_bytes(file.read_bytes()[:-1] + b"!")
+    compiled = metadef.compile(model, (x,))
+    assert _ran_front(compiled)
+    torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_a_front_without_a_key_is_not_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    front = Front("source", "back", (("import", 3),))
+    keep_front(cache, None, front)
+    assert find_front(cache, None) is None and not list(tmp_path.rglob("*.entry"))
+    keep_front(cache, "0" * 64, front)
+    assert find_front(cache, "0" * 64) == front
