@@ -16,7 +16,7 @@ from metadef import ir
 from .access import Access
 from .index_math import Index, equal
 from .shared_buffers import expression, root
-from .stage import Stage, remap, remap_access
+from .stage import Stage, remap
 
 
 @dataclass(eq=False)
@@ -252,26 +252,22 @@ def _epilogue_dims(stage: Stage, reader: Stage, result: ir.Value) -> dict[int, i
     reads = [x for x, b in _read(reader) if b == result]
     if len(reads) != 1 or not isinstance(reads[0], Access):
         return None
+    if reads[0].nonlinear:
+        return None
+    # Dims of one element move nothing: any of them stands for any other.
+    spare = [e for e, extent in enumerate(reader.extents) if extent == 1]
     mapping: dict[int, int] = {}
     for d in stage.parallel_dims:
-        extent = stage.extents[d]
         match = [
             e
-            for e in range(len(reader.extents))
-            if equal(reads[0].strides[e], stage.outputs[0].strides[d])
-            and e not in mapping
-            and _same_extent(reader.extents[e], extent)
+            for e, extent in enumerate(reader.extents)
+            if e not in mapping
+            and equal(reads[0].strides[e], stage.outputs[0].strides[d])
+            and _same_extent(extent, stage.extents[d])
         ]
-        if reads[0].nonlinear or not match:
+        if stage.extents[d] == 1:
+            match = [e for e in spare if e not in mapping]
+        if not match:
             return None
         mapping[match[0]] = d
     return mapping
-
-
-def without_private(access_: Access, keep: list[int]) -> Access:
-    """Return an access of a private buffer with only the loops in `keep` moving it."""
-    strides = tuple(s if d in keep else 0 for d, s in enumerate(access_.strides))
-    return replace(access_, strides=strides)
-
-
-__all__ = ["Nest", "form_nests", "merge_epilogues", "merge_fills", "remap_access"]

@@ -27,6 +27,8 @@ from .stage import Stage
 _POINTWISE_BOX = 4096
 # Rows of a box of fused stages with a contraction, in register blocks.
 _BOX_BLOCKS = 4
+# Vectors of a box of fused stages whose lanes run along a common loop.
+_BOX_VECTORS = 4
 # Private tiles up to this size live on the stack, larger ones on the heap.
 _STACK_BYTES = 64 * 1024
 
@@ -87,13 +89,13 @@ class NestEmitter:
         boxes: list[tuple[Index, int]] = []
         single = len(nest.stages) == 1
         first = nest.stages[0]
-        tiled = None if single else self._tiled_loop(nest, schedules)
+        tiles = {} if single else self._tiles(nest, schedules)
         for c in range(len(nest.common[0]) if nest.common else 0):
             extent = first.extents[nest.common[0][c]]
             if single:
                 size = self._single_box(first, schedules[0], nest.common[0][c])
             else:
-                size = tiled[1] if tiled is not None and tiled[0] == c else 1
+                size = tiles.get(c, 1)
             boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
         return [(extent, max(size, 1)) for extent, size in boxes]
 
@@ -111,15 +113,22 @@ class NestEmitter:
             return schedule.rows
         return 1
 
-    def _tiled_loop(self, nest: Nest, schedules: list[Schedule]) -> tuple[int, int] | None:
-        """Return the common loop that boxes hold several of, and how many."""
-        for s, schedule in enumerate(schedules):
-            if schedule.lanes in nest.common[s]:
-                return nest.common[s].index(schedule.lanes), 4 * schedule.width
-        for s, schedule in enumerate(schedules):
-            if schedule.row_dim in nest.common[s] and not schedule.over_reduction:
-                return nest.common[s].index(schedule.row_dim), _BOX_BLOCKS * schedule.rows
-        return None
+    def _tiles(self, nest: Nest, schedules: list[Schedule]) -> dict[int, int]:
+        """Return the common loops that boxes of fused stages hold several turns of, and how many.
+
+        Lanes along a common loop want whole vectors, and rows of a product whole register blocks.
+        """
+        tiles: dict[int, int] = {}
+        for common, schedule in zip(nest.common, schedules, strict=True):
+            if schedule.lanes in common:
+                tiles.setdefault(common.index(schedule.lanes), _BOX_VECTORS * schedule.width)
+                break
+        blocks = 1 if tiles else _BOX_BLOCKS
+        for common, schedule in zip(nest.common, schedules, strict=True):
+            if schedule.row_dim in common and not schedule.over_reduction:
+                tiles.setdefault(common.index(schedule.row_dim), blocks * schedule.rows)
+                break
+        return tiles
 
     def _order(
         self, nest: Nest, schedules: list[Schedule], boxes: list[tuple[Index, int]]
