@@ -60,12 +60,14 @@ def lower_pad(kernel: Kernel, op: Any) -> list[Value]:
         return [pad_constant(kernel, kernel.value(x), low, high, number, result)]
     tensor, value = kernel.stored(x)
     dims, element = result_type(op)
-    inside = _INSIDE[mode]
     indices = []
     for i, (before, extent) in enumerate(zip(low, value.dims, strict=True)):
+        if mode == "circular":
+            indices.append(_circular(i, before, high[i], extent))
+            continue
         position: Expr = index(ir.AffineExpr.get_dim(i) - before)
         changed = before != 0 or high[i] != 0
-        indices.append(inside(position, size(extent)) if changed else position)
+        indices.append(_INSIDE[mode](position, size(extent)) if changed else position)
     return [Value(dims, Extract(element, tensor, tuple(indices)))]
 
 
@@ -118,12 +120,17 @@ def _replicate(position: Expr, extent: Expr) -> Expr:
     return apply("maximum", apply("minimum", position, last), _zero())
 
 
-def _circular(position: Expr, extent: Expr) -> Expr:
-    return apply("remainder", position, extent)
+def _circular(axis: int, low: int, high: int, extent: Dim) -> Expr:
+    """What is cut off at either end is cut off before the rest goes round."""
+    position = index(ir.AffineExpr.get_dim(axis) - max(low, 0))
+    if low == 0 == high:
+        return position
+    cut_low, cut_high = max(-low, 0), max(-high, 0)
+    inside = apply("remainder", position, size(extent - (cut_low + cut_high)))
+    return apply("add", inside, Constant(ir.IndexType.get(), cut_low)) if cut_low else inside
 
 
 _INSIDE: dict[str, Callable[[Expr, Expr], Expr]] = {
     "reflect": _reflect,
     "replicate": _replicate,
-    "circular": _circular,
 }

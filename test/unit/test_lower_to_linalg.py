@@ -58,6 +58,7 @@ X: tuple[list[Any], str] = (["B", 6, 5], F32)
         pytest.param(lambda x: pad(x, [0, 2, 1], [0, 1, 3], "reflect"), id="reflect"),
         pytest.param(lambda x: pad(x, [0, 2, 1], [0, 1, 3], "replicate"), id="replicate"),
         pytest.param(lambda x: pad(x, [0, 2, 1], [0, 1, 3], "circular"), id="circular"),
+        pytest.param(lambda x: pad(x, [0, -1, 1], [0, 2, -2], "circular"), id="circular-cut"),
     ],
 )
 @pytest.mark.parametrize("epilogue", [False, True])
