@@ -99,7 +99,9 @@ def _sample(function: Callable[..., Any], sample: Any) -> Sample:
     values = ((sample.input, *sample.args), dict(sample.kwargs))
     leaves, spec = pytree.tree_flatten(values)
     tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, Tensor))
-    in_double = [_DOUBLE.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf for leaf in leaves]
+    in_double = [
+        _DOUBLE.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf for leaf in leaves
+    ]
     return Sample(Call(function, leaves, spec), Call(function, in_double, spec), tensors)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ KINDS = ("native", "linalg", "eager", "refused", "timeout", "error", "wrong", "c
 #: our error may be this many times eager's own, plus `SLACK` roundings of the largest value
 FACTOR = 4.0
 SLACK = 4
+
+#: the source line in a message
+_PLACE = re.compile(r""" ?\(from "[^"]*":\d+:\d+\)|;? from "?[^" ]*"?:\d+(:\d+)?""")
 
 
 @dataclass(frozen=True)
@@ -54,41 +58,44 @@ def judge_sample(sample: Sample, compare: bool = True) -> Verdict:
     """Return how one call of an op fares."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        eager = sample.module(*_copies(sample))
+        eager = sample.module(*sample.tensors)
+        exact = _in_double(sample)
+        before = [t.clone() for t in sample.tensors]
         try:
             compiled = metadef.compile(sample.module, sample.tensors, threads=1)
         except MetadefError as error:
             refused = str(error).startswith(("torch.export refuses", "cannot decompose"))
-            return Verdict("refused" if refused else "error", _first_line(error))
+            return Verdict("refused" if refused else "error", first_line(error))
         except Exception as error:
-            return Verdict("error", _first_line(error))
+            return Verdict("error", first_line(error))
         try:
-            ours = compiled(*_copies(sample))
-            difference = _difference(ours, eager, sample, compare)
+            ours = compiled(*sample.tensors)
+            difference = _difference(ours, eager, exact, compare)
         except Exception as error:
-            return Verdict("error", _first_line(error))
+            return Verdict("error", first_line(error))
+    if not all(map(_same, sample.tensors, before)):
+        return Verdict("wrong", "it changes its operands")
     if difference:
         return Verdict("wrong", difference)
     fallbacks = compiled.report().fallbacks
     if fallbacks:
         return Verdict("eager", "; ".join(sorted({f"{v.op}: {v.reason}" for v in fallbacks})))
-    converted = compiled.mlir("convert-torch-to-metadef")
-    return Verdict("linalg" if "metadef.opaque" in converted else "native")
+    via_linalg = any("opaque" in kernel.ops for kernel in compiled.kernels)
+    return Verdict("linalg" if via_linalg else "native")
 
 
-def _copies(sample: Sample) -> list[Tensor]:
-    return [tensor.clone() if tensor.layout is torch.strided else tensor for tensor in sample.tensors]
-
-
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what an exception says, without the places of files."""
     text = str(error).strip().splitlines()
-    first = text[0][:300] if text else ""
+    first = _PLACE.sub("", text[0])[:300] if text else ""
     return first if isinstance(error, MetadefError) else f"{type(error).__name__}: {first}"
 
 
-def _difference(ours: Any, eager: Any, sample: Sample, compare: bool) -> str:
+def _difference(ours: Any, eager: Any, exact: list[Any] | None, compare: bool) -> str:
     """Return how our result differs from what it may be, or ''."""
     got, structure = pytree.tree_flatten(ours)
+    if isinstance(eager, torch.Size):
+        eager = tuple(eager)  # what torch.export makes of it
     expected, expected_structure = pytree.tree_flatten(eager)
     if structure != expected_structure:
         return f"structure {structure}, eager {expected_structure}"
@@ -100,7 +107,8 @@ def _difference(ours: Any, eager: Any, sample: Sample, compare: bool) -> str:
             return f"result {i} is {_kind(x)}, eager {_kind(y)}"
     if not compare:
         return ""
-    exact = _in_double(sample, len(expected))
+    if exact is None or len(exact) != len(expected):
+        exact = [None] * len(expected)
     for i, (x, y, z) in enumerate(zip(got, expected, exact, strict=True)):
         if isinstance(y, Tensor) and (text := _tensors_differ(x, y, z)):
             return f"result {i}: {text}"
@@ -111,17 +119,25 @@ def _kind(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def _in_double(sample: Sample, count: int) -> list[Any]:
-    """Return the leaves of the result in double precision; None for each where torch refuses."""
+def _in_double(sample: Sample) -> list[Any] | None:
+    """Return the leaves of eager's result in double precision, or None where torch refuses."""
     try:
-        leaves = pytree.tree_leaves(sample.in_double(*[double(t) for t in sample.tensors]))
+        return pytree.tree_leaves(sample.in_double(*[double(t) for t in sample.tensors]))
     except Exception:
-        return [None] * count
-    return leaves if len(leaves) == count else [None] * count
+        return None
+
+
+def _same(x: Tensor, y: Tensor) -> bool:
+    """Say whether two tensors have the same elements, bit for bit or both NaN."""
+    if x.layout is not torch.strided:
+        return True
+    if x.is_complex():
+        x, y = torch.view_as_real(x), torch.view_as_real(y)
+    return bool(((x == y) | ((x != x) & (y != y))).all())
 
 
 def _tensors_differ(x: Tensor, y: Tensor, exact: Any) -> str:
-    if x.layout is not torch.strided or torch.equal(x, y):
+    if _same(x, y):
         return ""
     if not y.is_floating_point() or not _is_reference(exact, y):
         try:
@@ -130,7 +146,7 @@ def _tensors_differ(x: Tensor, y: Tensor, exact: Any) -> str:
             return " ".join(str(error).split())[:200]
         return ""
     ordinary = torch.isfinite(y)
-    if not torch.equal(x[~ordinary].nan_to_num(1e30), y[~ordinary].nan_to_num(1e30)):
+    if not _same(x[~ordinary], y[~ordinary]):
         return "NaNs or infinities in other places"
     ordinary &= torch.isfinite(exact)
     error, own, size = (t[ordinary].double() for t in (x - exact, y - exact, exact))

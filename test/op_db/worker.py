@@ -15,14 +15,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     from .cases import Case
-    from .verdict import Verdict, _first_line, judge
+    from .verdict import Verdict, first_line, judge
 
     torch.set_num_threads(1)
     for line in sys.stdin:
         try:
             verdict = judge(Case(**json.loads(line)), int(sys.argv[1]))
         except Exception as error:
-            verdict = Verdict("error", f"the sample does not run in eager mode: {_first_line(error)}")
+            verdict = Verdict(
+                "error", f"the sample does not run in eager mode: {first_line(error)}"
+            )
         answers.write(json.dumps(dataclasses.asdict(verdict)) + "\n")
         answers.flush()
 
