@@ -16,7 +16,6 @@ from metadef.upstream import run_upstream
 from . import _kernel_abi as abi
 
 _HALF = ("f16", "bf16")
-_CONTRACTED = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf")
 
 _TO_LOOPS = (
     "func.func(convert-linalg-to-loops,scf-forall-to-for,lower-vector-multi-reduction,"
@@ -64,7 +63,6 @@ class LowerToLlvm(Pass):
         for function in _kernels(module):
             abi.export(function, has_barriers)
         _convert_halves_through_f32(module)
-        _allow_contraction(module)
         run_upstream(module, _TO_LLVM)
 
 
@@ -203,12 +201,3 @@ def _with_element(type_: ir.Type, element: ir.Type) -> ir.Type:
     if not isinstance(type_, ir.VectorType):
         return element
     return ir.VectorType.get(ir.VectorType(type_).shape, element)
-
-
-def _allow_contraction(module: ir.Operation) -> None:
-    """Let the code generator form fused multiply-adds, and no other liberty."""
-    contract = ir.Attribute.parse("#arith.fastmath<contract>")
-    none = ir.Attribute.parse("#arith.fastmath<none>")
-    for op in list(ir.operations(module)):
-        if op.operation.name in _CONTRACTED and op.attributes["fastmath"] == none:
-            op.attributes["fastmath"] = contract
