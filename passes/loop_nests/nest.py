@@ -7,30 +7,22 @@ numbers. In a box every stage runs one after another over its own dims.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from metadef import ir
 
-from .access import Access, FlatBuffer
+from .access import FlatBuffer
 from .block import BlockEmitter
 from .body import Lanes
+from .boxes import box_sizes, task_order
 from .cells import BlockCells, Vector, moved
 from .control import branch, loop
 from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
 from .memory import CellMemory, Point, masked, needs_known_tail
+from .private_tiles import PrivateTile, localise, private_tiles
 from .schedule import Schedule, Target, choose
-from .shared_buffers import PRIVATE
 from .stage import Stage
-
-# Elements of a pointwise box: enough to hide a task's few nanoseconds of bookkeeping.
-_POINTWISE_BOX = 4096
-# Rows of a box of fused stages with a contraction, in register blocks.
-_BOX_BLOCKS = 4
-# Vectors of a box of fused stages whose lanes run along a common loop.
-_BOX_VECTORS = 4
-# Private tiles up to this size live on the stack, larger ones on the heap.
-_STACK_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -53,13 +45,13 @@ class NestEmitter:
     def emit(self, nest: Nest) -> None:
         """Build one nest: tasks, boxes, stages."""
         schedules = [choose(s, s.extents, self.target) for s in nest.stages]
-        boxes = self._boxes(nest, schedules)
-        order = self._order(nest, schedules, boxes)
+        boxes = box_sizes(nest, schedules)
+        order = task_order(nest, schedules, self.target)
         counts = [ceildiv(extent, size) for extent, size in boxes]
         total: Index = 1
         for count in counts:
             total = mul(total, count)
-        private = self._private_tiles(nest, boxes)
+        private = private_tiles(nest, boxes, self.entry)
 
         def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             at: list[Index] = [0] * len(boxes)
@@ -73,9 +65,9 @@ class NestEmitter:
 
         lower, upper = self._share(total)
         loop(lower, upper, 1, [], one_task)
-        for pointer in private.values():
-            if pointer.heap is not None:
-                ir.memref.dealloc(pointer.heap)
+        for tile in private.values():
+            if tile.heap is not None:
+                ir.memref.dealloc(tile.heap)
 
     def _share(self, total: Index) -> tuple[Index, Index]:
         """Return this thread's run of tasks."""
@@ -83,123 +75,6 @@ class NestEmitter:
             return 0, total
         tid, count = self.threads.tid, self.threads.count
         return div(mul(tid, total), count), div(mul(add(tid, 1), total), count)
-
-    def _boxes(self, nest: Nest, schedules: list[Schedule]) -> list[tuple[Index, int]]:
-        """Return (extent, box size) for each common loop."""
-        boxes: list[tuple[Index, int]] = []
-        single = len(nest.stages) == 1
-        first = nest.stages[0]
-        tiles = {} if single else self._tiles(nest, schedules)
-        for c in range(len(nest.common[0]) if nest.common else 0):
-            extent = first.extents[nest.common[0][c]]
-            if single:
-                size = self._single_box(first, schedules[0], nest.common[0][c])
-            else:
-                size = tiles.get(c, 1)
-            boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
-        return [(extent, max(size, 1)) for extent, size in boxes]
-
-    def _single_box(self, stage: Stage, schedule: Schedule, dim: int) -> int:
-        extent = stage.extents[dim]
-        if dim == schedule.lanes:
-            if stage.reduction_dims:
-                return schedule.panel
-            if isinstance(extent, int) and extent <= 2 * _POINTWISE_BOX:
-                others = [stage.extents[d] for d in stage.parallel_dims if d != dim]
-                if any(not isinstance(e, int) or e > 1 for e in others):
-                    return extent
-            return _POINTWISE_BOX
-        if dim == schedule.row_dim:
-            return schedule.rows
-        return 1
-
-    def _tiles(self, nest: Nest, schedules: list[Schedule]) -> dict[int, int]:
-        """Return the common loops that boxes of fused stages hold several turns of, and how many.
-
-        Lanes along a common loop want whole vectors, and rows of a product whole register blocks.
-        """
-        tiles: dict[int, int] = {}
-        for common, schedule in zip(nest.common, schedules, strict=True):
-            if schedule.lanes in common:
-                tiles.setdefault(common.index(schedule.lanes), _BOX_VECTORS * schedule.width)
-                break
-        blocks = 1 if tiles else _BOX_BLOCKS
-        for common, schedule in zip(nest.common, schedules, strict=True):
-            if schedule.row_dim in common and not schedule.over_reduction:
-                tiles.setdefault(common.index(schedule.row_dim), blocks * schedule.rows)
-                break
-        return tiles
-
-    def _order(
-        self, nest: Nest, schedules: list[Schedule], boxes: list[tuple[Index, int]]
-    ) -> list[int]:
-        """Return the common loops from the outermost task digit to the innermost.
-
-        Panels go outside when what the lanes read does not fit the second cache level, so that
-        each panel is read once; inside otherwise, so that the rows are.
-        """
-        order = list(range(len(boxes)))
-        stage, schedule = nest.stages[0], schedules[0]
-        if len(nest.stages) > 1 or schedule.lanes not in nest.common[0]:
-            return order
-        c = nest.common[0].index(schedule.lanes)
-        if stage.reduction_dims and self._panel_bytes(stage, schedule) > self.target.l2_bytes // 2:
-            order.remove(c)
-            order.insert(0, c)
-        return order
-
-    def _panel_bytes(self, stage: Stage, schedule: Schedule) -> int:
-        """Return the bytes that inputs moving with the lanes and not with the rows hold."""
-        total = 0
-        for x in stage.inputs:
-            if not isinstance(x, Access) or schedule.lanes is None or not x.moves(schedule.lanes):
-                continue
-            if schedule.row_dim is not None and x.moves(schedule.row_dim):
-                continue
-            size = 4
-            for d in range(len(stage.extents)):
-                extent = stage.extents[d]
-                if x.moves(d):
-                    size *= extent if isinstance(extent, int) else 64
-            total += size
-        return total
-
-    # -- private tiles -------------------------------------------------------------------------
-
-    def _private_tiles(
-        self, nest: Nest, boxes: list[tuple[Index, int]]
-    ) -> dict[ir.Value, PrivateTile]:
-        """Give each private buffer a tile of this thread's own."""
-        tiles: dict[ir.Value, PrivateTile] = {}
-        for buffer in nest.private:
-            for s, stage in enumerate(nest.stages):
-                outputs = stage.epilogue.outputs if stage.epilogue else stage.outputs
-                for x, written in zip(outputs, stage.writes, strict=True):
-                    if written == buffer and buffer not in tiles:
-                        tiles[buffer] = self._private_tile(stage, x, nest.common[s], boxes)
-        return tiles
-
-    def _private_tile(
-        self, stage: Stage, x: Access, common: list[int], boxes: list[tuple[Index, int]]
-    ) -> PrivateTile:
-        size: Index = 1
-        for d, stride in enumerate(x.strides):
-            extent = boxes[common.index(d)][1] if d in common else stage.extents[d]
-            size = add(size, mul(sub(extent, 1), stride))
-        dynamic = ir.ShapedType.get_dynamic_size()
-        if isinstance(size, int) and size * 8 <= _STACK_BYTES:
-            with ir.InsertionPoint.at_block_begin(self.entry):
-                type_ = ir.MemRefType.get([size], x.element)
-                stack = ir.memref.alloca(type_, [], [], alignment=64)
-                flat = ir.memref.cast(ir.MemRefType.get([dynamic], x.element), stack)
-            return PrivateTile(flat, None)
-        heap = ir.memref.alloc(
-            ir.MemRefType.get([dynamic], x.element), [value(size)], [], alignment=64
-        )
-        heap.owner.attributes[PRIVATE] = ir.UnitAttr.get()
-        return PrivateTile(heap, heap)
-
-    # -- boxes ---------------------------------------------------------------------------------
 
     def _split_tails(
         self,
@@ -251,45 +126,16 @@ class NestEmitter:
         private: dict[ir.Value, PrivateTile],
     ) -> None:
         """Run every stage over the box at `bases`."""
+        by_flat = {self.flat(buffer).flat: tile for buffer, tile in private.items()}
         for s, stage in enumerate(nest.stages):
             bounds: list[tuple[Index, Index]] = [(0, e) for e in stage.extents]
             for c, dim in enumerate(nest.common[s]):
                 bounds[dim] = (bases[c], sizes[c])
-            local = self._localise(stage, nest, s, bases, private) if private else stage
+            local = localise(stage, nest.common[s], bases, by_flat)
             schedule = schedules[s]
             if len(nest.stages) > 1:
                 schedule = choose(local, tuple(e for _, e in bounds), self.target)
             self._stage(local, schedule, bounds)
-
-    def _localise(
-        self,
-        stage: Stage,
-        nest: Nest,
-        s: int,
-        bases: list[Index],
-        private: dict[ir.Value, PrivateTile],
-    ) -> Stage:
-        """Point the stage's accesses of private buffers at this thread's tiles."""
-        by_flat = {self.flat(buffer).flat: tile for buffer, tile in private.items()}
-
-        def local(x: Access) -> Access:
-            tile = by_flat.get(x.buffer)
-            if tile is None:
-                return x
-            offset: Index = 0
-            for c, dim in enumerate(nest.common[s]):
-                offset = sub(offset, mul(bases[c], x.strides[dim]))
-            return replace(x, buffer=tile.flat, offset=offset)
-
-        def localise(inner: Stage) -> Stage:
-            return replace(
-                inner,
-                inputs=[local(x) if isinstance(x, Access) else x for x in inner.inputs],
-                outputs=[local(x) for x in inner.outputs],
-                epilogue=localise(inner.epilogue) if inner.epilogue else None,
-            )
-
-        return localise(stage)
 
     def _stage(self, stage: Stage, schedule: Schedule, bounds: list[tuple[Index, Index]]) -> None:
         """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""
@@ -400,14 +246,6 @@ class NestEmitter:
             return []
 
         loop(start, stop, step, [], one)
-
-
-@dataclass(frozen=True)
-class PrivateTile:
-    """A thread's own tile: a rank-1 memref, and the allocation to free if it is on the heap."""
-
-    flat: ir.Value
-    heap: ir.Value | None
 
 
 def _turns(start: ir.Value, stop: ir.Value, step: int) -> int | None:

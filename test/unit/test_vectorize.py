@@ -1,4 +1,4 @@
-"""Numbers of vectorised kernels against numpy in double precision: shapes with tails, threads, symbols."""
+"""Numbers of vectorised kernels against numpy in double precision: tails, threads, symbols."""
 
 from __future__ import annotations
 
@@ -231,9 +231,12 @@ def test_symbolic_pointwise(shape: tuple[int, int]) -> None:
 
 
 def test_loop_index_in_a_body() -> None:
-    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", memref(3, 37))], [("%y", memref(3, 37))],
-                   "%i = linalg.index 1 : index\n%j = arith.index_cast %i : index to i32\n"
-                   "%f = arith.sitofp %j : i32 to f32\n%r = arith.addf %f, %i0 : f32", ["%r"])  # fmt: skip
+    scalar = (
+        "%i = linalg.index 1 : index\n%j = arith.index_cast %i : index to i32\n"
+        "%f = arith.sitofp %j : i32 to f32\n%r = arith.addf %f, %i0 : f32"
+    )
+    type_ = memref(3, 37)
+    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", type_)], [("%y", type_)], scalar, ["%r"])
     x, y = normal(3, 37), np.zeros((3, 37), np.float32)
     run(function([("%x", memref(3, 37)), ("%y", memref(3, 37))], body), [x, y])
     check(y, x.astype(np.float64) + np.arange(37))
