@@ -8,7 +8,18 @@ from metadef import ir
 from metadef.symbolic import product
 
 from . import build
-from .build import as_element, cast, contraction, dims, pointwise, rank, reduce, reshape, unsqueeze
+from .build import (
+    as_element,
+    cast,
+    contraction,
+    dims,
+    is_one,
+    pointwise,
+    rank,
+    reduce,
+    reshape,
+    unsqueeze,
+)
 from .call import Call, Number
 from .dtypes import is_bool, is_float, opmath
 from .registry import NotModelled, converts
@@ -115,8 +126,14 @@ def outer_product(x: ir.Value, y: ir.Value) -> ir.Value:
 
 @converts("aten.tensordot")
 def tensordot(call: Call, x: ir.Value, y: ir.Value, over_x: Any, over_y: Any) -> ir.Value:
+    """Sum over pairs of dims; one of size 1 goes with any other."""
     over_x = [a % rank(x) for a in over_x]
     over_y = [a % rank(y) for a in over_y]
+    for a, b in zip(over_x, over_y, strict=True):
+        if is_one([dims(x)[a]]):
+            y = reduce("sum", y, [b], keepdim=True)
+        elif is_one([dims(y)[b]]):
+            x = reduce("sum", x, [a], keepdim=True)
     letters = iter(range(rank(x) + rank(y)))
     left = [next(letters) for _ in range(rank(x))]
     right = [

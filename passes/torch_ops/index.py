@@ -201,17 +201,17 @@ def bucketize(
     return reduce("sum", cast(below, call.element), [rank(values)])
 
 
-@converts("aten.searchsorted.Tensor")
+@converts("aten.searchsorted.Tensor", "aten.searchsorted.Scalar")
 def searchsorted(
     call: Call,
     sequence: ir.Value,
-    x: ir.Value,
+    x: Tensor,
     out_int32: bool,
     right: bool,
     side: str | None,
     sorter: ir.Value | None,
 ) -> ir.Value:
-    """As bucketize, row by row: sequence [.., N], x [.., M]."""
+    """As bucketize, row by row: sequence [.., N], x [.., M] or a number."""
     if sorter is not None:
         sequence = build_gather(sequence, sorter, rank(sequence) - 1)
     values, edges = common(x, sequence)

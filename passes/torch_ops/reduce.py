@@ -306,6 +306,8 @@ def diff(
     parts = [p for p in (before, x, after) if p is not None]
     x = build.concat([cast(p, call.element) for p in parts], dim)
     for _ in range(order):
+        if build.is_zero(dims(x)[dim]):
+            break
         less = dims(x)[dim] - 1
         high, low = build.slice_(x, dim, 1, less), build.slice_(x, dim, 0, less)
         x = pointwise("xor" if is_bool(call.element) else "sub", high, low)

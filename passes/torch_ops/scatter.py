@@ -9,6 +9,7 @@ from metadef.dialects.metadef.ops.index_put import index_put as build_index_put
 from metadef.dialects.metadef.ops.scan import scan
 from metadef.dialects.metadef.ops.scatter import scatter as build_scatter
 from metadef.dialects.metadef.ops.take import take
+from metadef.dialects.metadef.shapes import broadcast_dims
 from metadef.symbolic import Dim, product
 
 from . import build
@@ -90,7 +91,7 @@ def scatter_reduce(
     reduce: str,
     include_self: bool,
 ) -> ir.Value:
-    if is_bool(call.element) or not rank(x):
+    if is_bool(call.element):
         raise NotModelled
     return _scatter_reduced(call, x, dim, indices, source, reduce, include_self)
 
@@ -254,6 +255,7 @@ def put(call: Call, x: ir.Value, indices: ir.Value, source: ir.Value, accumulate
 @converts("aten.masked_scatter")
 def masked_scatter(call: Call, x: ir.Value, mask: ir.Value, source: ir.Value) -> ir.Value:
     """The n-th true element of the mask takes source's n-th element."""
+    x = build.broadcast(x, broadcast_dims(dims(x), dims(mask)))
     if product(dims(source)) == Dim.of(0):
         return x
     wide = build.broadcast(mask, dims(x))

@@ -182,7 +182,7 @@ def unfold(call: Call, x: ir.Value, dim: int, size: int, step: int) -> ir.Value:
     return build.concat(windows, rank(x))
 
 
-@converts("aten.diagonal", "aten.diagonal_copy")
+@converts("aten.diagonal", "aten.diagonal_copy", "aten.linalg_diagonal")
 def diagonal(call: Call, x: ir.Value, offset: int, first: int, second: int) -> ir.Value:
     """Flatten the two dims: the diagonal is every (columns + 1)-th element from the offset on."""
     n = rank(x)
