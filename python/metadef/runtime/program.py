@@ -16,13 +16,14 @@ import torch
 
 from metadef import ir
 from metadef.codegen.kernel import CompiledKernel
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import InputError, MetadefError
 from metadef.symbolic import Dim
 
 from .back_graph import Arena, BackGraph, Input, Output, Tensor, find_function, read_function
 from .jit import Library, dispatch_loop
 from .tables import Layout, Table
 
+_CPU = torch.device("cpu")
 #: tables kept for each context; one is a few words for each kernel of the program
 _TABLES_KEPT = 64
 
@@ -46,12 +47,20 @@ class KernelTime:
     ns: float
 
 
+def _bytes(count: int) -> torch.Tensor:
+    """Return memory for a context, which outlives this call and what it runs under."""
+    memory = torch.empty(count, dtype=torch.uint8, device=_CPU)
+    if count and not memory.data_ptr():
+        raise _no_memory(memory)
+    return memory
+
+
 class _Context:
     """The memory of one call at a time: an arena, scratch memory, and tables that point there."""
 
     def __init__(self) -> None:
-        self.arena = torch.empty(0, dtype=torch.uint8)
-        self.scratch = torch.empty(0, dtype=torch.uint8)
+        self.arena = _bytes(0)
+        self.scratch = _bytes(0)
         self.tables: OrderedDict[tuple[int, ...], Table] = OrderedDict()
 
     def table(self, layout: Layout, key: tuple[int, ...]) -> Table:
@@ -74,9 +83,9 @@ class _Context:
         if arena > self.arena.numel() or scratch > self.scratch.numel():
             self.tables.clear()  # they point to the memory that goes
         if arena > self.arena.numel():
-            self.arena = torch.empty(arena, dtype=torch.uint8)
+            self.arena = _bytes(arena)
         if scratch > self.scratch.numel():
-            self.scratch = torch.empty(scratch, dtype=torch.uint8)
+            self.scratch = _bytes(scratch)
 
 
 class Program:
@@ -128,6 +137,9 @@ class Program:
 
         A result that is an input or a weight (under a reshape) shares its memory, as in torch.
         `symbols` has the value of each symbol.
+
+        Raises:
+            InputError: an input is not in memory.
         """
         layout = self._layout
         key = tuple([symbols[name] for name in layout.symbols]) if symbols else ()
@@ -217,19 +229,33 @@ def build_program(
 def _fill(
     layout: Layout, table: Table, inputs: Sequence[torch.Tensor]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Write the pointers of inputs and new outputs into the table; return both to be kept."""
+    """Write the pointers of inputs and new outputs into the table; return both to be kept.
+
+    Raises:
+        InputError: one of them has no memory.
+    """
     words = table.words
     dense = [t if t.is_contiguous() else t.contiguous() for t in inputs]
-    for tensor, slots in zip(dense, layout.input_slots, strict=True):
-        address = tensor.data_ptr()
-        for slot in slots:
-            words[slot] = address
-    outputs = [torch.empty(shape, dtype=dtype) for shape, dtype in table.outputs]
-    for tensor, slots in zip(outputs, layout.output_slots, strict=True):
-        address = tensor.data_ptr()
-        for slot in slots:
-            words[slot] = address
+    # On the CPU whatever torch.set_default_device says: native code writes there.
+    outputs = [torch.empty(shape, dtype=dtype, device=_CPU) for shape, dtype in table.outputs]
+    for tensors, places in ((dense, layout.input_slots), (outputs, layout.output_slots)):
+        for tensor, slots in zip(tensors, places, strict=True):
+            try:
+                address = tensor.data_ptr()
+            except RuntimeError as error:  # a tensor that torch.func made while it transforms
+                raise _no_memory(tensor) from error
+            if not address and tensor.numel():
+                raise _no_memory(tensor)
+            for slot in slots:
+                words[slot] = address
     return dense, outputs
+
+
+def _no_memory(tensor: torch.Tensor) -> InputError:
+    return InputError(
+        f"a compiled model runs on tensors in memory, got one of shape {list(tensor.shape)} that "
+        "has none (its storage was freed, or torch.func or a mode such as FakeTensorMode is active)"
+    )
 
 
 def _weight(name: str, weights: Mapping[str, torch.Tensor], declared: Tensor) -> torch.Tensor:
