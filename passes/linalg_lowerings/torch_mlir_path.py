@@ -6,6 +6,7 @@ scf, arith and math ops in which bools are bytes, and nothing private to torch-m
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from metadef import ir
@@ -32,6 +33,7 @@ PASSES = (
     "func.func(resolve-ranked-shaped-type-result-dims,resolve-shaped-type-result-dims)",
     "canonicalize",
 )
+_ILLEGAL = re.compile(r"failed to legalize operation 'torch\.(?:constant\.)?([\w.]+)'")
 DIALECTS = frozenset({"arith", "builtin", "func", "linalg", "math", "scf", "tensor"})
 
 
@@ -78,6 +80,9 @@ def _run(module: ir.Module, step: str) -> None:
         ir.passmanager.PassManager.parse(f"builtin.module({step})").run(module.operation)
     except ir.MLIRError as error:
         first = str(error.error_diagnostics[0].message) if error.error_diagnostics else str(error)
+        if illegal := _ILLEGAL.search(first):
+            left = f" of '{illegal[1]}'" if "." in illegal[1] else ""
+            raise UnsupportedOpError(f"torch-mlir has no lowering{left}") from error
         # The message goes on with the op in full, after its name.
         raise UnsupportedOpError(f"torch-mlir's {step}: {first.split(': %')[0]}") from error
 

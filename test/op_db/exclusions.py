@@ -1,10 +1,12 @@
-"""Ops whose results are not compared with eager's, each with its reason."""
+"""Ops whose results are not compared with eager's as the others' are, each with its reason."""
 
 from __future__ import annotations
 
 _RANDOM = "draws random numbers"
 _UNINITIALISED = "its result is memory as it was found"
-_AMBIGUOUS = "its result is one of several right ones"
+
+#: ops that give values and their places: where elements are equal, torch picks one as it likes
+PLACES = frozenset({"kthvalue", "median", "mode", "nanmedian", "topk"})
 
 #: op of the database (every variant) -> why its values are not compared; dtype and shape are
 NOT_COMPARED = {

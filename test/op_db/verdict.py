@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 import metadef
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import InputError, MetadefError
 
 from .cases import Case, Sample, double, samples
-from .exclusions import NOT_COMPARED
+from .exclusions import NOT_COMPARED, PLACES
 
 #: from the best to the worst. eager: torch runs some of it; refused: torch.export takes none of it
 KINDS = ("native", "linalg", "eager", "refused", "timeout", "error", "wrong", "crash")
@@ -42,8 +42,8 @@ class Verdict:
 
 def judge(case: Case, limit: int) -> Verdict:
     """Return the worst verdict over at most `limit` samples of a case."""
-    compare = case.op not in NOT_COMPARED
-    return worst(judge_sample(sample, compare) for sample in samples(case, limit))
+    compare, places = case.op not in NOT_COMPARED, case.op in PLACES
+    return worst(judge_sample(sample, compare, places) for sample in samples(case, limit))
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -54,8 +54,9 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(found, key=lambda verdict: KINDS.index(verdict.kind))
 
 
-def judge_sample(sample: Sample, compare: bool = True) -> Verdict:
-    """Return how one call of an op fares."""
+def judge_sample(sample: Sample, compare: bool = True, places: bool = False) -> Verdict:
+    """Return how one call of an op fares; `places`: result 1 are indices of any equal elements."""
+    indexed = sample.tensors[0] if places else None
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         eager = _call(sample.module, sample.tensors)
@@ -69,7 +70,9 @@ def judge_sample(sample: Sample, compare: bool = True) -> Verdict:
             return Verdict("error", first_line(error))
         try:
             ours = _call(compiled, sample.tensors)
-            difference = _difference(ours, eager, exact, compare)
+            difference = _difference(ours, eager, exact, compare, indexed)
+        except InputError as error:
+            return Verdict("refused", first_line(error))
         except Exception as error:
             return Verdict("error", first_line(error))
     if difference:
@@ -105,8 +108,13 @@ def first_line(error: Exception) -> str:
     return first if isinstance(error, MetadefError) else f"{type(error).__name__}: {first}"
 
 
-def _difference(ours: Any, eager: Any, exact: list[Any] | None, compare: bool) -> str:
-    """Return how our result differs from what it may be, or ''."""
+def _difference(
+    ours: Any, eager: Any, exact: list[Any] | None, compare: bool, indexed: Tensor | None
+) -> str:
+    """Return how our result differs from what it may be, or ''.
+
+    With `indexed`, result 1 may be any places where `indexed` has the values of result 0.
+    """
     got, structure = pytree.tree_flatten(ours)
     if isinstance(eager[0], torch.Size):
         eager = (tuple(eager[0]), eager[1])  # what torch.export makes of it
@@ -125,8 +133,25 @@ def _difference(ours: Any, eager: Any, exact: list[Any] | None, compare: bool) -
         exact = [None] * len(expected)
     for i, (x, y, z) in enumerate(zip(got, expected, exact, strict=True)):
         if isinstance(y, Tensor) and (text := _tensors_differ(x, y, z)):
+            if i == 1 and indexed is not None and _are_places(x, got[0], indexed):
+                continue
             return f"result {i}: {text}"
     return ""
+
+
+def _are_places(indices: Tensor, values: Tensor, x: Tensor) -> bool:
+    """Say whether there is a dim of x along which `indices` are places of `values`."""
+    if x.ndim == 0:
+        return not bool(indices.any())
+    for dim in range(x.ndim):
+        wide = [t if t.ndim == x.ndim else t.unsqueeze(dim) for t in (indices, values)]
+        fits = all(
+            i == dim or n == m for i, (n, m) in enumerate(zip(wide[0].shape, x.shape, strict=True))
+        )
+        inside = bool(((wide[0] >= 0) & (wide[0] < x.shape[dim])).all())
+        if fits and inside and _same(x.gather(dim, wide[0]), wide[1]):
+            return True
+    return False
 
 
 def _kind(tensor: Tensor) -> str:
@@ -147,7 +172,7 @@ def _same(x: Tensor, y: Tensor) -> bool:
     if x.layout is not torch.strided:
         return True
     if x.is_complex():
-        x, y = torch.view_as_real(x), torch.view_as_real(y)
+        x, y = (torch.view_as_real(t.resolve_conj()) for t in (x, y))
     return bool(((x == y) | ((x != x) & (y != y))).all())
 
 

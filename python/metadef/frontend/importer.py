@@ -79,6 +79,11 @@ def rewrite_strided_views(module: fx.GraphModule) -> None:
         rewrite_as_strided(module.graph)
     except ValueError:
         module.graph.eliminate_dead_code()
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.index.Tensor and not node.args[1]:
+            # A view of a number; torch takes no indexing without an index.
+            node.target = torch.ops.aten.expand.default
+            node.args = (node.args[0], list(node.meta["val"].shape))
 
 
 def source_line(node: fx.Node) -> tuple[str, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -34,6 +35,9 @@ _NATIVE_DTYPES = {
     torch.float64,
 }
 
+
+#: names a kernel that has the op alone
+_KERNEL = re.compile(r"^kernel '\w+' \(from .*?\): ")
 
 #: checks of sizes that depend on data
 _ASSERTIONS = {
@@ -129,7 +133,7 @@ class Support:
             return "native", ""
         why_not = self._why_not(module)
         if why_not is not None:
-            return "eager", why_not
+            return "eager", _KERNEL.sub("", why_not)
         return ("native" if modelled else "linalg"), ""
 
 
