@@ -17,7 +17,10 @@ from .memory import Cell, Corner, Point
 from .schedule import combiners
 from .stage import point_add
 
-# Bodies with more ops than this are emitted once in a loop over the block's rows, not unrolled.
+# What a function like exp becomes, and the functions that are one instruction.
+_FUNCTION_OPS = 16
+_SHORT = frozenset({"math.fma", "math.sqrt", "math.absf", "math.floor", "math.ceil", "math.trunc"})
+# Bodies of more instructions than this are emitted once in a loop over the block's rows, not unrolled.
 _UNROLLED_BODY_OPS = 12
 
 
@@ -81,7 +84,7 @@ class BlockEmitter:
                             x, Cell(corner, i, v.offset), Val(kind, result), v.lanes
                         )
             return
-        heavy = len(list(stage.epilogue.body.operations)) > _UNROLLED_BODY_OPS
+        heavy = _size(stage.epilogue.body) > _UNROLLED_BODY_OPS
         if heavy and rows > 1 and self.cells.schedule.row_dim is not None:
             self._epilogue_loop(point, rows, vectors, results[0])
             return
@@ -92,7 +95,10 @@ class BlockEmitter:
     def _epilogue_loop(
         self, point: Point, rows: int, vectors: Sequence[Vector], cells: list[ir.Value]
     ) -> None:
-        """Put the block on the stack and run the epilogue in a loop over its rows."""
+        """Put the block on the stack and run the epilogue in a loop over its rows.
+
+        The vectors of a row stay side by side: one alone would wait for its own results.
+        """
         row_dim = self.cells.schedule.row_dim
         assert row_dim is not None
         n = len(vectors)
@@ -139,3 +145,9 @@ class BlockEmitter:
         )
         for x, y in zip(epilogue.outputs, yielded, strict=True):
             memory.store(x, at, y, v.lanes)
+
+
+def _size(body: ir.Block) -> int:
+    """Return about how many instructions a body becomes."""
+    names = [op.operation.name for op in body.operations]
+    return sum(1 if n in _SHORT or not n.startswith("math.") else _FUNCTION_OPS for n in names)

@@ -29,9 +29,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Optimisation:
-    """How hard LLVM tries: `level` 0 to 3; the vectorisers work on what is still scalar."""
+    """How hard LLVM tries: `level` 0 to 3; the vectorisers work on what is still scalar.
+
+    Register blocks come unrolled: to unroll the loops around them costs a quarter of LLVM's time
+    and gains nothing.
+    """
 
     level: int = 3
+    loop_unrolling: bool = False
     loop_vectorization: bool = True
     slp_vectorization: bool = False
 
@@ -99,6 +104,7 @@ def _optimised(
     for function in module.functions:
         function.add_function_attribute("nounwind")
     tuning = llvm.create_pipeline_tuning_options(speed_level=optimisation.level)
+    tuning.loop_unrolling = optimisation.loop_unrolling
     tuning.loop_vectorization = optimisation.loop_vectorization
     tuning.slp_vectorization = optimisation.slp_vectorization
     builder = llvm.create_pass_builder(machine, tuning)
