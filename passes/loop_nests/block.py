@@ -20,7 +20,7 @@ from .stage import point_add
 # What a function like exp becomes, and the functions that are one instruction.
 _FUNCTION_OPS = 16
 _SHORT = frozenset({"math.fma", "math.sqrt", "math.absf", "math.floor", "math.ceil", "math.trunc"})
-# Bodies of more instructions than this are emitted once in a loop over the block's rows, not unrolled.
+# Bodies of more instructions are emitted once in a loop over the block's rows, not unrolled.
 _UNROLLED_BODY_OPS = 12
 
 
