@@ -99,16 +99,34 @@ def warm_up(jobs: int = 2) -> None:
 
 def kernel_sources(module: ir.Module, spec: DeviceSpec) -> list[KernelSource]:
     """Return the text and the key of each kernel that the back graph dispatches."""
-    in_place, used = _dispatched(module)
     sources = []
-    with module.context, ir.Location.unknown():
-        for op in module.body.operations:
-            if op.operation.name != "func.func" or op.name.value not in used:
-                continue
-            text = _kernel_text(op, spec, claims_noalias=op.name.value not in in_place)
-            key = hashlib.sha256(f"{compiler_version()}\n{text}".encode()).hexdigest()
-            sources.append(KernelSource(op.name.value, text, key, _first_location(op)))
+    for op, claims_noalias in _kernels(module):
+        with module.context, ir.Location.unknown():
+            text = _kernel_text(op, spec, claims_noalias)
+        key = hashlib.sha256(f"{compiler_version()}\n{text}".encode()).hexdigest()
+        sources.append(KernelSource(op.name.value, text, key, _first_location(op)))
     return sources
+
+
+def kernel_modules(module: ir.Module, spec: DeviceSpec) -> dict[str, ir.Module]:
+    """Return each kernel that the back graph dispatches as what is compiled for it, to be read.
+
+    Its function keeps its name and the locations of the model, which the text for compilation
+    leaves out so that equal kernels are one.
+    """
+    modules = {}
+    for op, claims_noalias in _kernels(module):
+        with module.context, ir.Location.unknown():
+            modules[op.name.value] = _kernel_module(op, spec, claims_noalias)
+    return modules
+
+
+def _kernels(module: ir.Module) -> Iterator[tuple[ir.OpView, bool]]:
+    """Yield each kernel function that is dispatched, and whether its buffers never overlap."""
+    in_place, used = _dispatched(module)
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.name.value in used:
+            yield op, op.name.value not in in_place
 
 
 @functools.cache
@@ -149,19 +167,25 @@ def _dispatched(module: ir.Module) -> tuple[set[str], set[str]]:
 
 def _kernel_text(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) -> str:
     """Return a module with `function` alone, under a name that does not tell which it is."""
+    module = _kernel_module(function, spec, claims_noalias)
+    (kernel,) = module.body.operations
+    kernel.attributes["sym_name"] = ir.StringAttr.get(KERNEL)
+    text = module.operation.get_asm(print_generic_op_form=True, use_local_scope=True)
+    assert isinstance(text, str)
+    return text
+
+
+def _kernel_module(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) -> ir.Module:
     module = ir.Module.create()
     # What code generation does not read stays out of the text, and so out of the key.
     spec = replace(spec, name="device", measured=Figures())
     module.operation.attributes["device.spec"] = spec.attribute()
     kernel = function.operation.clone(ip=ir.InsertionPoint(module.body))
-    kernel.attributes["sym_name"] = ir.StringAttr.get(KERNEL)
     if "sym_visibility" in kernel.attributes:
         del kernel.attributes["sym_visibility"]
     if claims_noalias:
         kernel.attributes["metadef.noalias"] = ir.UnitAttr.get()
-    text = module.operation.get_asm(print_generic_op_form=True, use_local_scope=True)
-    assert isinstance(text, str)
-    return text
+    return module
 
 
 def _first_location(function: ir.OpView) -> str:

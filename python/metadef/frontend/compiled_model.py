@@ -12,12 +12,13 @@ from torch.utils import _pytree as pytree
 
 from metadef.runtime.program import KernelTime
 
-from .compiler import CompiledGraph, Options, compile_graph, intermediate, plan_of
+from .compiler import CompiledGraph, Options, compile_graph, plan_of
 from .export import Exported, export
 from .kernels import KernelSummary
 from .native import NativeGraph, Results
 from .report import Progress, Report, Timeline
 from .signature import Signature
+from .stages import join_texts, stage_text
 
 
 class CompiledModel:
@@ -52,16 +53,19 @@ class CompiledModel:
         return self._report
 
     def mlir(self, stage: str = "import") -> str:
-        """Return the IR after a stage: `import` (the torch dialect) or a pass of the front end.
+        """Return the IR after a stage, with the lines of the model as locations.
+
+        The stages are `import` (the torch dialect), the passes of the front end, then for all
+        kernels in one text the passes that each goes through, `llvm-ir` (what LLVM is given) and
+        `assembly`. All but the first is made again now, as nobody keeps it.
 
         Raises:
             MetadefError: no such stage.
         """
         texts = [
-            part.source if stage == "import" else intermediate(part, stage, self._options)
-            for part in self._parts
+            stage_text(part.name, part.source, stage, self._options.device) for part in self._parts
         ]
-        return "\n// -----\n".join(texts)
+        return join_texts(texts, stage)
 
     @property
     def kernels(self) -> tuple[KernelSummary, ...]:

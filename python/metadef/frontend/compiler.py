@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from torch import fx
 from metadef import ir
 from metadef.codegen.compile import compile_kernels, warm_up
 from metadef.codegen.kernel import CompiledKernel
-from metadef.device.spec import ATTRIBUTE, DeviceSpec
-from metadef.diagnostics import MetadefError, near_names
+from metadef.device.spec import DeviceSpec
+from metadef.diagnostics import MetadefError
 from metadef.instrumentation import ALL, Printing
 from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of
@@ -31,6 +31,7 @@ from .kernels import KernelSummary, summarize_kernels
 from .native import Graph, MixedGraph, NativeGraph, NativePart
 from .partition import partition, report_fallbacks
 from .report import Memory, Report, Timeline
+from .stages import print_kernels, set_device, stage_names
 from .support import Support, Verdict
 
 
@@ -149,10 +150,13 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
     key = _front_key(capture, options)
     with timeline.stage("import"):
         module = import_graph(capture.module, capture.source_of, capture.symbols)
-        source = str(module)
+        source = module.operation.get_asm(enable_debug_info=True)
     nodes = [("import", count_nodes(module))]
     timeline.add("import", 0.0, nodes[0][1])
-    nodes += _run_front(module, options, timeline)
+    printing = _printing_of(name, options.printing)
+    nodes += _run_front(module, options, printing, timeline)
+    if printing.is_on:
+        print_kernels(module, options.device, printing)
     back = module.operation.get_asm(enable_debug_info=True)
     front = Front(source, back, tuple(nodes))
     part = _back(capture, name, front, module, options, timeline)
@@ -210,7 +214,16 @@ def _back(
     return Part(name, front.source, program, kernels, cached, summarize_kernels(module))
 
 
-def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> list[tuple[str, int]]:
+def _printing_of(part: str, printing: Printing) -> Printing:
+    """Return how to print a part: where torch runs some of the ops, each part has a folder."""
+    if part == "main" or printing.ir_dir is None:
+        return printing
+    return replace(printing, ir_dir=printing.ir_dir / part)
+
+
+def _run_front(
+    module: ir.Module, options: Options, printing: Printing, timeline: Timeline
+) -> list[tuple[str, int]]:
     """Run the front passes; return the nodes after each."""
     counts: list[tuple[str, int]] = []
     steps = passes_of("front")
@@ -226,30 +239,15 @@ def _run_front(module: ir.Module, options: Options, timeline: Timeline) -> list[
         timeline.tell(step.name(), done, len(steps))
         last = time.perf_counter()
 
-    _set_device(module, options.device)
-    PassRunner(printing=options.printing, on_stage=note).run(module, steps)
+    set_device(module, options.device)
+    PassRunner(printing=printing, on_stage=note).run(module, steps)
     return counts
-
-
-def stage_names(steps: Sequence[Step]) -> list[str]:
-    """Return a name for each step; that of a pass which runs again ends in its number."""
-    names: list[str] = []
-    for step in steps:
-        again = sum(name.split("#")[0] == step.name() for name in names)
-        names.append(f"{step.name()}#{again + 1}" if again else step.name())
-    return names
-
-
-def _set_device(module: ir.Module, spec: DeviceSpec) -> None:
-    """Say on the module for which device it is compiled: passes read it there."""
-    with module.context:
-        module.operation.attributes[ATTRIBUTE] = spec.attribute()
 
 
 def _why_not(module: ir.Module, options: Options) -> str | None:
     """Bring a module of one converted op down to object code; return None, or why that failed."""
     try:
-        _set_device(module, options.device)
+        set_device(module, options.device)
         PassRunner(keep_failures=False).run(module, passes_of("front")[1:])
         compile_kernels(module, options.device, cache=options.cache, jobs=1, keep_failures=False)
     except MetadefError as error:
@@ -270,18 +268,6 @@ def count_nodes(module: ir.Module) -> int:
 
 def _count_kernels(module: ir.Module) -> int:
     return sum("metadef.kernel" in op.attributes for op in module.body.operations)
-
-
-def intermediate(part: Part, stage: str, options: Options) -> str:
-    """Return the IR of a part after the front stage `stage`, by running the stages again."""
-    module = _parsed(part.source)
-    steps: Sequence[Step] = passes_of("front")
-    names = stage_names(steps)
-    if stage not in names:
-        near = near_names(stage, names) or f"; the stages are import, {', '.join(names)}"
-        raise MetadefError(f"no stage '{stage}'{near}")
-    PassRunner(verify=False).run(module, steps[: names.index(stage) + 1])
-    return str(module)
 
 
 def plan_of(parts: Sequence[Part]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from torch.export.graph_signature import (
     OutputKind,
     OutputSpec,
 )
+from torch.fx.proxy import _register_stack_trace_anchor
 from torch.utils import _pytree as pytree
 
 from metadef.diagnostics import MetadefError
@@ -106,6 +107,8 @@ class _Function(torch.nn.Module):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.forward = function
+        # torch keeps the source lines of what is called `forward`, and of what is named here
+        _register_stack_trace_anchor(function)
         self.name = getattr(function, "__name__", type(function).__name__)
 
 

@@ -1,0 +1,99 @@
+"""The IR of a compiled model after any of its stages, made again on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from metadef import ir
+from metadef.codegen.compile import kernel_modules
+from metadef.codegen.stages import ASSEMBLY, LLVM_IR, kernel_after, kernel_stages, print_kernel
+from metadef.device.spec import ATTRIBUTE, DeviceSpec
+from metadef.diagnostics import MetadefError, near_names
+from metadef.instrumentation import Printing
+from metadef.pass_runner import PassRunner, Step
+from metadef.pipelines import passes_of
+
+from .kernels import lines_of
+
+#: the stage that a native part is compiled from
+IMPORT = "import"
+#: how a line of comment starts and ends in the text of a stage
+_COMMENTS = {LLVM_IR: ("; ", ""), ASSEMBLY: ("/* ", " */")}
+
+
+def stage_text(name: str, source: str, stage: str, spec: DeviceSpec) -> str:
+    """Return the IR of a native part after `stage`; `source` is what was imported.
+
+    After a stage of the kernels, it is one text with all of them, each under a comment that says
+    where in the model it is used. An op's location is a line of the model at every stage.
+
+    Raises:
+        MetadefError: no such stage.
+    """
+    steps: Sequence[Step] = passes_of("front")
+    front = [IMPORT, *stage_names(steps)]
+    kernel = kernel_stages()
+    if stage not in (*front, *kernel):
+        names = [*front, *kernel]
+        near = near_names(stage, names) or f"; the stages are {', '.join(names)}"
+        raise MetadefError(f"no stage '{stage}'{near}")
+    if stage == IMPORT:
+        return source
+    with ir.make_context(), ir.Location.unknown():
+        module = ir.Module.parse(source)
+    set_device(module, spec)
+    PassRunner(verify=False).run(module, steps[: front.index(stage) if stage in front else None])
+    if stage in front:
+        return str(module.operation.get_asm(enable_debug_info=True))
+    return join_texts(_kernel_texts(name, module, stage, spec), stage)
+
+
+def join_texts(texts: Iterable[str], stage: str) -> str:
+    """Return one text for several; MLIR's tools split theirs again (`--split-input-file`)."""
+    return ("\n" if stage in _COMMENTS else "\n// -----\n").join(texts)
+
+
+def _kernel_texts(part: str, module: ir.Module, stage: str, spec: DeviceSpec) -> Iterator[str]:
+    """Yield the text of each kernel of a back graph after `stage`, with where it is used."""
+    opening, closing = _COMMENTS.get(stage, ("// ", ""))
+    lines = _lines_of_uses(module)
+    for name, kernel in kernel_modules(module, spec).items():
+        title = name if part == "main" else f"{part}.{name}"
+        heading = f"{opening}kernel {title}: {', '.join(lines[name])}{closing}"
+        yield f"{heading}\n{kernel_after(kernel, stage)}"
+
+
+def _lines_of_uses(module: ir.Module) -> dict[str, list[str]]:
+    """Return the lines of the model that each kernel computes, wherever it is dispatched."""
+    lines: dict[str, dict[str, None]] = {}
+    for op in ir.operations(module):
+        if op.operation.name == "metadef.dispatch":
+            kernel = ir.FlatSymbolRefAttr(op.operation.attributes["kernel"]).value
+            lines.setdefault(kernel, {}).update(dict.fromkeys(lines_of(str(op.location))))
+    return {kernel: list(found) for kernel, found in lines.items()}
+
+
+def print_kernels(module: ir.Module, spec: DeviceSpec, printing: Printing) -> None:
+    """Print what `printing` selects of each kernel of a back graph, after the front passes.
+
+    Files go to `kernels/<name>` in the folder of the front passes' files.
+    """
+    for name, kernel in kernel_modules(module, spec).items():
+        folder = None if printing.ir_dir is None else printing.ir_dir / "kernels" / name
+        print_kernel(kernel, replace(printing, ir_dir=folder))
+
+
+def stage_names(steps: Sequence[Step]) -> list[str]:
+    """Return a name for each step; that of a pass which runs again ends in its number."""
+    names: list[str] = []
+    for step in steps:
+        again = sum(name.split("#")[0] == step.name() for name in names)
+        names.append(f"{step.name()}#{again + 1}" if again else step.name())
+    return names
+
+
+def set_device(module: ir.Module, spec: DeviceSpec) -> None:
+    """Say on the module for which device it is compiled: passes read it there."""
+    with module.context:
+        module.operation.attributes[ATTRIBUTE] = spec.attribute()
