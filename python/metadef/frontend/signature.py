@@ -95,6 +95,7 @@ class Signature:
             if (
                 type(value) is not torch.Tensor
                 or value.dtype is not dtype
+                or value.is_nested  # it has no shape, and asking for it raises
                 or (value.shape != shape if shape is not None else value.dim() != len(leaf.dims))
                 or not value.is_cpu
                 or value.layout is not torch.strided
@@ -274,6 +275,8 @@ def _checked(value: Any, leaf: Leaf) -> torch.Tensor:
             )
         value = value.as_subclass(torch.Tensor)
     assert leaf.dtype is not None
+    if value.is_nested:
+        raise InputError(f"argument {leaf.name}: expected {expected}, got a nested tensor")
     if value.layout is not torch.strided:
         raise InputError(
             f"argument {leaf.name}: expected {expected}, got a tensor of layout {value.layout}; "
