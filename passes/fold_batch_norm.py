@@ -18,6 +18,7 @@ from metadef.dialects.metadef.shapes import ONE, shape_of
 from metadef.pipeline import Pass
 
 from ._buffers import values_known_once
+from ._locations import fuse_locations
 
 _ANCHORS = ("metadef.contraction", "metadef.conv", "metadef.conv_transpose")
 _SCALES = ("mul", "div")
@@ -76,7 +77,8 @@ def _fold(anchor: ir.Operation, known: Collection[ir.Value]) -> None:
     if not steps:
         return
     last = steps[-1].op
-    with ir.InsertionPoint(last), last.location:
+    location = fuse_locations(op.location for op in (anchor, *(step.op for step in steps)))
+    with ir.InsertionPoint(last), location:
         scale, shift = _compose(steps)
         last.results[0].replace_all_uses_with(_rebuild(anchor, scale, shift))
     for step in reversed(steps):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metadef import ir
@@ -15,6 +15,7 @@ from metadef.pipeline import Pass
 
 from ._buffers import RESHAPE, has_uses, owner_of, root_of, values_known_once
 from ._fusion import UNPACK, Fusion
+from ._locations import fuse_locations
 
 WEIGHT = "metadef.weight"
 _SOURCES = frozenset({"metadef.constant", "metadef.fill", "metadef.iota", "metadef.dim"})
@@ -115,18 +116,7 @@ def build_kernel(
         yield_(outputs)
 
 
-def fuse_locations(locations: Iterable[ir.Location]) -> ir.Location:
-    """Return one location for several, without repeats."""
-    distinct: list[ir.Location] = []
-    for location in locations:
-        if location not in distinct:
-            distinct.append(location)
-    return distinct[0] if len(distinct) == 1 else ir.Location.fused(distinct)
-
-
-def _clone_into(
-    op: ir.Operation, body: ir.Block, new_values: dict[ir.Value, ir.Value]
-) -> None:
+def _clone_into(op: ir.Operation, body: ir.Block, new_values: dict[ir.Value, ir.Value]) -> None:
     """Copy a constant, or a cheap op on constants, to the end of `body`."""
     for value in op.operands:
         if value not in new_values and (owner := owner_of(value)) is not None:

@@ -13,6 +13,7 @@ from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
 
 from ._identities import producer, splat_of
+from ._locations import fuse_locations
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def raise_rms_norm(op: Any) -> ir.Value | None:
     for x, factor in (op.operands, reversed(list(op.operands))):
         eps = _mean_square_epsilon(factor, x)
         if eps is not None and x.type == op.results[0].type:
-            return norm(x, kind="rms", axes=1, eps=eps)
+            with fuse_locations([factor.owner.location, op.location]):
+                return norm(x, kind="rms", axes=1, eps=eps)
     return None
 
 
@@ -66,7 +68,8 @@ def fold_scale_into_norm(op: Any) -> ir.Value | None:
             and len(list(value.uses)) == 1
         ):
             kind, eps = text(inner, "kind"), real(inner, "eps")
-            return norm(inner.operands[0], scale, kind=kind, axes=1, eps=eps)
+            with fuse_locations([inner.location, op.location]):
+                return norm(inner.operands[0], scale, kind=kind, axes=1, eps=eps)
     return None
 
 

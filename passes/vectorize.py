@@ -19,6 +19,7 @@ from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
 from ._kernel_abi import BARRIER
+from ._locations import fuse_locations
 
 # fmt: off
 _PURE = (
@@ -138,7 +139,7 @@ def _emit_run(
                 flats[buffer] = flatten(buffer)
         return flats[buffer]
 
-    with ir.InsertionPoint(before):
+    with ir.InsertionPoint(before), run[0].location:
         if dependences is not None:
             run = _with_packing(run, flat, target)
         stages = [parse_stage(op, flat) for op in run]
@@ -149,9 +150,9 @@ def _emit_run(
             if len(nest.stages) == 1:
                 nest.stages[0] = collapse(nest.stages[0])
                 nest.common[0] = nest.stages[0].parallel_dims
-            if dependences is not None and dependences.needs_barrier(nest.stages):
-                _barrier(entry)
-            with nest.stages[0].op.location:
+            with fuse_locations(stage.op.location for stage in nest.stages):
+                if dependences is not None and dependences.needs_barrier(nest.stages):
+                    _barrier(entry)
                 emitter.emit(nest)
     for op in run:
         op.operation.erase()
@@ -163,7 +164,8 @@ def _with_packing(
     """Return the run with a copy into panels before each product that wants one."""
     result: list[ir.OpView] = []
     for op in run:
-        copy = pack_operand(op, flat, target)
+        with op.location:
+            copy = pack_operand(op, flat, target)
         result += [op] if copy is None else [copy, op]
     return result
 
