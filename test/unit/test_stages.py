@@ -86,6 +86,41 @@ def test_one_kernel_for_two_places_tells_both() -> None:
         assert f"test_stages.py:{line}" in heading
 
 
+class Folded(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+        self.norm = nn.BatchNorm2d(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        z = self.conv(x)
+        return self.norm(z)
+
+
+@pytest.mark.parametrize("stage", ["fold-batch-norm", "plan-memory", "lower-to-llvm"])
+def test_an_op_that_was_two_has_the_lines_of_both(stage: str) -> None:
+    compiled = metadef.compile(Folded().eval(), (torch.ones(1, 3, 9, 9),))
+    lines = _lines_in_mlir(compiled.mlir(stage))
+    assert set(map(_line, ("z = self.conv(x)", "return self.norm(z)"))) <= lines
+
+
+@pytest.mark.filterwarnings("ignore::metadef.frontend.partition.MetadefWarning")
+def test_native_parts_between_ops_of_torch(tmp_path: Path) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.fft.rfft(x * 2).abs() + 1
+
+    compiled = metadef.compile(
+        model, (torch.ones(4),), threads=1, print_ir_after_all=True, ir_dir=tmp_path
+    )
+    kernels = [kernel.name for kernel in compiled.kernels]
+    parts = {name.partition(".")[0] for name in kernels}
+    assert len(parts) == 2 and {folder.name for folder in tmp_path.iterdir()} == parts
+    text = compiled.mlir("bufferize")
+    assert re.findall(r"^// kernel (\S+):", text, re.M) == kernels
+    for part, _, name in (kernel.partition(".") for kernel in kernels):
+        assert (tmp_path / part / "kernels" / name / f"02-{PASSES[1]}.mlir").is_file()
+
+
 def test_a_cached_model_has_the_same_stages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
