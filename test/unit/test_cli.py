@@ -142,6 +142,17 @@ def test_explain_shows_each_kernel(folder: Path, capsys: pytest.CaptureFixture[s
     assert "cli_models.py:10" in capsys.readouterr().out
 
 
+def test_explain_shows_the_code_of_a_kernel(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "cli_models:affine", "--json"]) == 0
+    name = json.loads(capsys.readouterr().out)[0]["kernel"]
+    assert main(["explain", "cli_models:affine", "--assembly", name]) == 0
+    code = capsys.readouterr().out
+    assert code.startswith(f"/* kernel {name}: ") and ".loc" in code
+    assert main(["explain", "cli_models:affine", "--assembly", "nothing"]) != 0
+
+
 def test_bench_measures_both(pt2: str, capsys: pytest.CaptureFixture[str]) -> None:
     threads = torch.get_num_threads()
     assert main(["bench", pt2, "--threads", "1", "--rounds", "2", "--json"]) == 0

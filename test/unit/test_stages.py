@@ -132,6 +132,16 @@ def test_a_cached_model_has_the_same_stages(
         assert first.mlir(stage) == second.mlir(stage)
 
 
+def test_one_kernel_alone(compiled: CompiledModel) -> None:
+    name = compiled.kernels[-1].name
+    text = compiled.mlir("bufferize", kernel=name)
+    assert text.startswith(f"// kernel {name}: ") and text.count("// kernel") == 1
+    with pytest.raises(MetadefError, match=f"no kernel '{name}x'; did you mean '{name}'"):
+        compiled.mlir("bufferize", kernel=f"{name}x")
+    with pytest.raises(MetadefError, match="'plan-memory' is one of the whole model"):
+        compiled.mlir("plan-memory", kernel=name)
+
+
 def test_near_names_of_stages(compiled: CompiledModel) -> None:
     with pytest.raises(MetadefError, match="no stage 'vectorise'; did you mean 'vectorize'"):
         compiled.mlir("vectorise")

@@ -6,10 +6,11 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn, SupportsIndex
 
 from torch.utils import _pytree as pytree
 
+from metadef.diagnostics import MetadefError, near_names
 from metadef.runtime.program import KernelTime
 
 from .compiler import CompiledGraph, Options, compile_graph, plan_of
@@ -48,24 +49,41 @@ class CompiledModel:
         values = self._run(leaves, symbols)
         return self._unflatten(self._results.collect(values, given, symbols))
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be pickled or copied.
+
+        Raises:
+            MetadefError: always.
+        """
+        raise MetadefError(
+            "a compiled model cannot be pickled or copied: its code is in this process's memory; "
+            "keep the model, and compile it again, which the compile cache makes quick"
+        )
+
     def report(self) -> Report:
         """Return what the compilation did; `print` shows it as a table."""
         return self._report
 
-    def mlir(self, stage: str = "import") -> str:
+    def mlir(self, stage: str = "import", kernel: str | None = None) -> str:
         """Return the IR after a stage, with the lines of the model as locations.
 
         The stages are `import` (the torch dialect), the passes of the front end, then for all
         kernels in one text the passes that each goes through, `llvm-ir` (what LLVM is given) and
-        `assembly`. All but the first is made again now, as nobody keeps it.
+        `assembly`. All but the first is made again now, as nobody keeps it. With the name of a
+        `kernel`, its text alone.
 
         Raises:
-            MetadefError: no such stage.
+            MetadefError: no such stage, no such kernel, or no stage of a kernel.
         """
-        texts = [
-            stage_text(part.name, part.source, stage, self._options.device) for part in self._parts
-        ]
-        return join_texts(texts, stage)
+        names = [summary.name for summary in self.kernels]
+        if kernel is not None and kernel not in names:
+            near = near_names(kernel, names) or f"; the kernels are {', '.join(names)}"
+            raise MetadefError(f"no kernel '{kernel}'{near}")
+        texts = (
+            stage_text(part.name, part.source, stage, self._options.device, kernel)
+            for part in self._parts
+        )
+        return join_texts(filter(None, texts), stage)
 
     @property
     def kernels(self) -> tuple[KernelSummary, ...]:

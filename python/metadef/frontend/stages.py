@@ -22,14 +22,17 @@ IMPORT = "import"
 _COMMENTS = {LLVM_IR: ("; ", ""), ASSEMBLY: ("/* ", " */")}
 
 
-def stage_text(name: str, source: str, stage: str, spec: DeviceSpec) -> str:
+def stage_text(
+    name: str, source: str, stage: str, spec: DeviceSpec, only: str | None = None
+) -> str:
     """Return the IR of a native part after `stage`; `source` is what was imported.
 
     After a stage of the kernels, it is one text with all of them, each under a comment that says
-    where in the model it is used. An op's location is a line of the model at every stage.
+    where in the model it is used; with `only`, that kernel alone, or nothing if it is not there.
+    An op's location is a line of the model at every stage.
 
     Raises:
-        MetadefError: no such stage.
+        MetadefError: no such stage, or it is one of the whole model and `only` is given.
     """
     steps: Sequence[Step] = passes_of("front")
     front = [IMPORT, *stage_names(steps)]
@@ -38,6 +41,10 @@ def stage_text(name: str, source: str, stage: str, spec: DeviceSpec) -> str:
         names = [*front, *kernel]
         near = near_names(stage, names) or f"; the stages are {', '.join(names)}"
         raise MetadefError(f"no stage '{stage}'{near}")
+    if only is not None and stage in front:
+        raise MetadefError(
+            f"stage '{stage}' is one of the whole model; those of a kernel are {', '.join(kernel)}"
+        )
     if stage == IMPORT:
         return source
     with ir.make_context(), ir.Location.unknown():
@@ -46,7 +53,7 @@ def stage_text(name: str, source: str, stage: str, spec: DeviceSpec) -> str:
     PassRunner(verify=False).run(module, steps[: front.index(stage) if stage in front else None])
     if stage in front:
         return str(module.operation.get_asm(enable_debug_info=True))
-    return join_texts(_kernel_texts(name, module, stage, spec), stage)
+    return join_texts(_kernel_texts(name, module, stage, spec, only), stage)
 
 
 def join_texts(texts: Iterable[str], stage: str) -> str:
@@ -54,12 +61,16 @@ def join_texts(texts: Iterable[str], stage: str) -> str:
     return ("\n" if stage in _COMMENTS else "\n// -----\n").join(texts)
 
 
-def _kernel_texts(part: str, module: ir.Module, stage: str, spec: DeviceSpec) -> Iterator[str]:
+def _kernel_texts(
+    part: str, module: ir.Module, stage: str, spec: DeviceSpec, only: str | None
+) -> Iterator[str]:
     """Yield the text of each kernel of a back graph after `stage`, with where it is used."""
     opening, closing = _COMMENTS.get(stage, ("// ", ""))
     lines = _lines_of_uses(module)
     for name, kernel in kernel_modules(module, spec).items():
         title = name if part == "main" else f"{part}.{name}"
+        if only not in (None, title):
+            continue
         heading = f"{opening}kernel {title}: {', '.join(lines[name])}{closing}"
         yield f"{heading}\n{kernel_after(kernel, stage)}"
 

@@ -38,13 +38,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
     add_threads(parser)
     add_compile_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the kernels as JSON")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="print the kernels as JSON")
+    shown.add_argument("--assembly", metavar="KERNEL", help="print a kernel's machine code instead")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the kernels."""
+    """Print the kernels, or the code of one."""
     model = load_model(args.model)
-    uses = _uses(compile_for(args, model), model.args, model.kwargs)
+    compiled = compile_for(args, model)
+    if args.assembly is not None:
+        print(compiled.mlir("assembly", kernel=args.assembly))
+        return 0
+    uses = _uses(compiled, model.args, model.kwargs)
     if args.json:
         print(json.dumps([_as_dict(use) for use in uses], indent=2))
     else:
