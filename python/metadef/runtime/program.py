@@ -6,6 +6,8 @@ outputs = program([x], {"B": 4})
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +47,21 @@ class KernelTime:
     kernel: str
     location: str
     ns: float
+
+
+class _Process:
+    """Which process this is, counted from the first that imported this module."""
+
+    number = 0
+    is_forked = False
+
+    @classmethod
+    def note_fork(cls) -> None:
+        cls.number += 1
+        cls.is_forked = True
+
+
+os.register_at_fork(after_in_child=_Process.note_fork)
 
 
 def _bytes(count: int) -> torch.Tensor:
@@ -103,7 +120,8 @@ class Program:
         self._kernels = kernels
         self._library = library  # the code that the tables call
         self._weights = {name: _weight(name, weights, t) for name, t in graph.weights.items()}
-        self._layout = self._new_layout(threads)
+        self._layout = self._new_layout(1 if _Process.is_forked else threads)
+        self._process = _Process.number
         self._run = dispatch_loop()
         self._contexts: list[_Context] = []
         self._outputs_are_results = [b for b, _ in graph.results] == [
@@ -141,6 +159,8 @@ class Program:
         Raises:
             InputError: an input is not in memory.
         """
+        if self._process != _Process.number:
+            self._enter_forked_process()
         layout = self._layout
         key = tuple([symbols[name] for name in layout.symbols]) if symbols else ()
         try:
@@ -164,6 +184,8 @@ class Program:
         rounds: int = 20,
     ) -> list[KernelTime]:
         """Run `rounds` times with a barrier after each step; return each step's time in order."""
+        if self._process != _Process.number:
+            self._enter_forked_process()
         layout = self._new_layout(self.threads)
         layout.wait_after_every_step()
         steps = self.graph.steps
@@ -180,6 +202,19 @@ class Program:
             KernelTime(step.kernel, step.location, median(durations[:, i].tolist()))
             for i, step in enumerate(steps)
         ]
+
+    def _enter_forked_process(self) -> None:
+        """Go on with one thread: the parent's OpenMP threads are not here, and are waited for."""
+        if self.threads > 1:
+            warnings.warn(
+                "a compiled model runs with one thread in a forked process, where OpenMP has lost "
+                "its threads; start processes with the method 'spawn' instead",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        self._contexts = []  # some may be in use by the parent's other threads, which are not here
+        self._layout = self._new_layout(1)
+        self._process = _Process.number
 
     def _new_layout(self, threads: int) -> Layout:
         addresses = {k.symbol: self._library.address(k.symbol) for k in self._kernels.values()}
