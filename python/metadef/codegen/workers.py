@@ -26,6 +26,10 @@ class WorkerCrash(Exception):
     """The process died, or was ended for its time, in the middle of a request."""
 
 
+class WorkerKilled(WorkerCrash):
+    """Somebody else ended the process, such as a system short of memory; not the request's fault."""
+
+
 class _WorkerLeft(Exception):
     """The process ended itself, idle, just before the request."""
 
@@ -78,7 +82,8 @@ class _Worker:
             if not expired and self.process.wait() == IDLE_EXIT:
                 raise _WorkerLeft
             self.process.kill()
-            raise WorkerCrash(self._why(expired))
+            killed = not expired and self.process.wait() == -signal.SIGKILL
+            raise (WorkerKilled if killed else WorkerCrash)(self._why(expired))
         return answer
 
     def end(self) -> None:
@@ -117,14 +122,19 @@ class Workers:
         """Have an idle worker, or a new one, answer a request.
 
         Raises:
-            WorkerCrash: the worker died of it.
+            WorkerCrash: the worker died of it, or was killed twice.
         """
+        killed = False
         while True:
             try:
                 with self._lend() as worker:
                     return worker.ask(request)
             except _WorkerLeft:
                 continue
+            except WorkerKilled:
+                if killed:
+                    raise
+                killed = True
 
     def start(self, count: int) -> None:
         """Start workers until `count` are idle: they load MLIR while others work."""
