@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from .decompositions import decomposition_table, is_settled
 from .symbols import Symbols, shape_env_of
 from .weights import WeightStore
 
+#: torch.export keeps its modes in globals: two threads at once break each other
+_exporting = threading.RLock()
 _STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
@@ -53,6 +56,13 @@ def export(
     Raises:
         MetadefError: torch.export refuses the model; its words and ours say why.
     """
+    with _exporting:
+        return _export(model, args, kwargs, dynamic_shapes)
+
+
+def _export(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any
+) -> Exported:
     program, parameters, names = _program(model, args, kwargs, dynamic_shapes)
     if is_settled(program.graph_module.graph):
         return _exported(program, copy_graph(program.graph_module)[0], parameters, names)
@@ -86,6 +96,8 @@ def _program(
         model = _Function(model)
     if not isinstance(args, tuple):
         args = tuple(args) if isinstance(args, list) else (args,)
+    if not isinstance(kwargs, Mapping | None):
+        raise MetadefError(f"kwargs: expected a dict, got {type(kwargs).__name__}")
     kwargs = dict(kwargs or {})
     try:
         with torch.no_grad(), warnings.catch_warnings():
