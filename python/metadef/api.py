@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from metadef.diagnostics import MetadefError
-
 if TYPE_CHECKING:
     import torch
 
@@ -76,12 +74,6 @@ def _options(
 ) -> Options:
     from metadef.frontend.compiler import default_options
 
-    if fallback not in ("eager", "error"):
-        raise MetadefError(f"fallback: expected 'eager' or 'error', got {fallback!r}")
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
-        raise MetadefError(f"threads: expected an int, got {type(threads).__name__}")
-    if threads is not None and threads < 1:
-        raise MetadefError(f"threads: expected at least 1, got {threads}")
     return default_options(
         device=device,
         threads=threads,

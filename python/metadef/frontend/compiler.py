@@ -35,6 +35,10 @@ from .stages import print_kernels, set_device, stage_names
 from .support import Support, Verdict
 
 
+#: OpenMP ends the process when it cannot start a thread
+_MOST_THREADS = 256
+
+
 @dataclass(frozen=True)
 class Options:
     """How to compile: for which device, with how many threads, and what to show meanwhile."""
@@ -296,8 +300,12 @@ def default_options(
     """Return options with this machine's device, torch's number of threads, and the cache on disk.
 
     Raises:
-        MetadefError: the device's file cannot be read.
+        MetadefError: an option has no such value, or the device's file cannot be read.
     """
+    if fallback not in ("eager", "error"):
+        raise MetadefError(f"fallback: expected 'eager' or 'error', got {fallback!r}")
+    if threads is not None:
+        _check_threads(threads)
     after = ALL if print_ir_after_all else frozenset[str]()
     return Options(
         device=_device(device),
@@ -309,10 +317,26 @@ def default_options(
     )
 
 
+def _check_threads(threads: int) -> None:
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise MetadefError(f"threads: expected an int, got {type(threads).__name__}")
+    most = max(_MOST_THREADS, os.cpu_count() or 1)
+    if not 1 <= threads <= most:
+        wanted = "at least 1" if threads < 1 else f"at most {most}"
+        raise MetadefError(f"threads: expected {wanted}, got {threads}")
+
+
 def _device(device: DeviceSpec | str | Path | None) -> DeviceSpec:
     from metadef.device.descriptor import load
     from metadef.device.probe import probe
 
     if device is None:
         return probe()
-    return device if isinstance(device, DeviceSpec) else load(Path(device))
+    if isinstance(device, DeviceSpec):
+        return device
+    if not isinstance(device, str | Path):
+        raise MetadefError(
+            "device: expected a DeviceSpec or the path of a descriptor, "
+            f"got {type(device).__name__}"
+        )
+    return load(Path(device))
