@@ -30,7 +30,10 @@ def read_pipeline(text: str) -> tuple[Element, ...]:
         MetadefError: the text is malformed; the place is shown.
     """
     reader = _Reader(text)
-    elements = reader.elements()
+    try:
+        elements = reader.elements()
+    except RecursionError:
+        raise MetadefError("pipeline text: nested too deeply") from None
     if reader.at != len(text):
         raise reader.error("',' or the end")
     return elements

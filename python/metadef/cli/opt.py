@@ -13,6 +13,7 @@ from pathlib import Path
 from metadef import ir
 from metadef.cli.expected_diagnostics import Collector, mismatches, read_expected
 from metadef.cli.explain import explain_text, list_text
+from metadef.cli.nesting import check_nesting
 from metadef.cli.opt_options import (
     SPLIT_MARKER,
     Request,
@@ -190,12 +191,17 @@ class _Session:
 
     def _parse(self, part: bytes) -> ir.Module:
         try:
+            check_nesting(part)
             if self.args.input != "-" and not self.args.split_input_file:
                 return ir.Module.parseFile(self.args.input)
             return ir.Module.parse(part)
         except ir.MLIRError as error:
             text = error_text(error).replace("-:", f"{self.name}:") or "malformed MLIR"
             raise PipelineError(text) from error
+        except RecursionError as error:
+            raise PipelineError(f"{self.name}: an attribute is nested too deeply") from error
+        except RuntimeError as error:  # a verifier reads a string that Python cannot hold
+            raise PipelineError(f"{self.name}: a string is not UTF-8: {error}") from error
 
     def _verify(self, context: ir.Context, part: bytes, runner: PassRunner) -> str | None:
         """Process `part` and compare its diagnostics with those that its comments expect."""
