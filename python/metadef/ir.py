@@ -71,6 +71,8 @@ from torch_mlir.ir import (  # by name, so that the type checker takes them for 
     VectorType,
 )
 
+from metadef.diagnostics import MetadefError
+
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
@@ -117,5 +119,12 @@ def operations(op: Operation | OpView | Module) -> Iterator[OpView]:
 
 
 def entry_block(op: Operation | OpView) -> Block:
-    """Return the first block of the first region."""
-    return op.operation.regions[0].blocks[0]
+    """Return the first block of the first region.
+
+    Raises:
+        MetadefError: the op is a declaration; where a body is needed, one without is bad input.
+    """
+    blocks = op.operation.regions[0].blocks
+    if not len(blocks):
+        raise MetadefError(f"'{op.operation.name}' op: expected a body, got a declaration")
+    return blocks[0]
