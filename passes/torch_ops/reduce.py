@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metadef import ir
+from metadef.diagnostics import UnsupportedOpError
 from metadef.dialects.metadef.ops.scan import scan
 from metadef.symbolic import product
 
@@ -76,6 +77,8 @@ def _extremum_fn(call: Call) -> str:
 
 @converts("aten.max", "aten.min")
 def extremum_all(call: Call, x: ir.Value) -> ir.Value:
+    if any(dim.is_static and dim.value == 0 for dim in dims(x)):
+        raise UnsupportedOpError(f"{call.name} of no elements has no value")  # torch raises its error
     return reduce(_extremum_fn(call), x, index_dims(None, rank(x)))
 
 
