@@ -11,6 +11,9 @@ import torch
 from torch import fx
 from torch._decomp import get_decompositions, global_decomposition_table
 
+from .composite_ops import COMPOSITE_OPS
+from .special_functions import SPECIAL_FUNCTIONS
+
 aten = torch.ops.aten
 
 #: decompositions that torch has but leaves out of its core table; without them torch runs the ops
@@ -33,8 +36,6 @@ _EXTRA = (
     aten.leaky_relu,
     aten.native_batch_norm,
     aten.slice_scatter,
-    aten.special_erfcx,
-    aten.special_ndtri,
     aten.squeeze.dims,
     aten.tril_indices,
     aten.triu_indices,
@@ -81,6 +82,8 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
 
     table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
     table.update(get_decompositions(_EXTRA))
+    table.update(SPECIAL_FUNCTIONS)
+    table.update(COMPOSITE_OPS)
     return {
         op: rule
         for op, rule in table.items()
