@@ -34,7 +34,6 @@ from .report import Memory, Report, Timeline
 from .stages import print_kernels, set_device, stage_names
 from .support import Support, Verdict
 
-
 #: OpenMP ends the process when it cannot start a thread
 _MOST_THREADS = 256
 
