@@ -77,8 +77,9 @@ def _extremum_fn(call: Call) -> str:
 
 @converts("aten.max", "aten.min")
 def extremum_all(call: Call, x: ir.Value) -> ir.Value:
+    # left to torch, which raises its error
     if any(dim.is_static and dim.value == 0 for dim in dims(x)):
-        raise UnsupportedOpError(f"{call.name} of no elements has no value")  # torch raises its error
+        raise UnsupportedOpError(f"{call.name} of no elements has no value")
     return reduce(_extremum_fn(call), x, index_dims(None, rank(x)))
 
 
