@@ -98,7 +98,7 @@ def _program(
         args = tuple(args) if isinstance(args, list) else (args,)
     if not isinstance(kwargs, Mapping | None):
         raise MetadefError(f"kwargs: expected a dict, got {type(kwargs).__name__}")
-    kwargs = dict(kwargs or {})
+    args, kwargs = _distinct(model, args, dict(kwargs or {}))
     try:
         with torch.no_grad(), warnings.catch_warnings():
             # recurrent layers set their own list of weights; torch fears for tensors made there
@@ -111,6 +111,28 @@ def _program(
     signature = inspect.signature(model.forward)
     names = _symbol_names(program, model, args, kwargs, dynamic_shapes)
     return program, signature, names
+
+
+def _distinct(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments with a copy of each tensor that is there twice, or is the model's own.
+
+    torch.export tells placeholders apart by their tensors: of two that are one tensor it uses only
+    the last, and the program is wrong for others.
+    """
+    taken = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+
+    def own(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        if id(leaf) in taken:
+            return leaf.detach().clone()
+        taken.add(id(leaf))
+        return leaf
+
+    distinct: tuple[tuple[Any, ...], dict[str, Any]] = pytree.tree_map(own, (args, kwargs))
+    return distinct
 
 
 class _Function(torch.nn.Module):
