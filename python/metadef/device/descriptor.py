@@ -22,7 +22,7 @@ def from_json(text: str, source: str = "device descriptor") -> DeviceSpec:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DeviceError(f"{source}: expected JSON, got {error}") from error
     return from_data(data, source)
 
