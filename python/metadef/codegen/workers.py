@@ -27,7 +27,7 @@ class WorkerCrash(Exception):
 
 
 class WorkerKilled(WorkerCrash):
-    """Somebody else ended the process, such as a system short of memory; not the request's fault."""
+    """Somebody else ended the process, such as a system short of memory."""
 
 
 class _WorkerLeft(Exception):
