@@ -74,6 +74,8 @@ def judge_sample(sample: Sample, compare: bool = True, places: bool = False) -> 
         except InputError as error:
             return Verdict("refused", first_line(error))
         except Exception as error:
+            if _fails_by_itself(sample):
+                return Verdict("refused", f"fails as torch.export has it: {first_line(error)}")
             return Verdict("error", first_line(error))
     if difference:
         return Verdict("wrong", difference)
@@ -82,6 +84,16 @@ def judge_sample(sample: Sample, compare: bool = True, places: bool = False) -> 
         return Verdict("eager", "; ".join(sorted({f"{v.op}: {v.reason}" for v in fallbacks})))
     via_linalg = any("opaque" in kernel.ops for kernel in compiled.kernels)
     return Verdict("linalg" if via_linalg else "native")
+
+
+def _fails_by_itself(sample: Sample) -> bool:
+    """Say whether what torch.export makes of the sample fails without us."""
+    program = torch.export.export(sample.module, _copies(sample.tensors), strict=False)
+    try:
+        program.module()(*_copies(sample.tensors))
+    except Exception:
+        return True
+    return False
 
 
 def _call(function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
