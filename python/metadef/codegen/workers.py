@@ -90,6 +90,14 @@ class _Worker:
         """End the process; it is idle or of no use any more."""
         self.process.kill()
         self.process.wait()
+        self._close()
+
+    def forget(self) -> None:
+        """Close a forked process's copies of the pipes: the worker is its parent's."""
+        self._close()
+        self.process.returncode = 0  # no child of this process: nothing to wait for
+
+    def _close(self) -> None:
         for stream in (self.process.stdin, self.process.stdout, self.log):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -170,6 +178,8 @@ class Workers:
         """In a forked child, let go of workers that talk to the parent."""
         if self._owner != os.getpid():
             self._owner = os.getpid()
+            for worker in self._idle:
+                worker.forget()
             self._idle = []
 
 
