@@ -13,6 +13,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 import metadef
+from metadef.cli import main as cli
 from metadef.cli import opt
 from metadef.cli.nesting import MOST_LEVELS
 from metadef.diagnostics import DeviceError, InputError, MetadefError
@@ -220,3 +221,14 @@ def test_deep_pipelines(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     text = f"builtin.module({'func.func(' * DEEP}cse{')' * DEEP})"
     assert _opt(tmp_path, "module {}", f"--pass-pipeline={text}") == 2
     assert "nested too deeply" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more"], ids=["empty", "cut"])
+def test_damaged_model_files(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    file = tmp_path / "model.pt2"
+    file.write_bytes(content)
+    assert cli.main(["check", str(file)]) == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "expected a file written by torch.export.save" in line

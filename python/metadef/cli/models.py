@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import re
 import sys
@@ -68,13 +69,17 @@ def _load_file(name: str) -> Model:
 
     if not Path(name).is_file():
         raise MetadefError(f"cannot load '{name}': no such file")
+    log = logging.getLogger("torch.export")
     try:
+        log.disabled = True  # torch logs the traceback of what it then raises
         program = torch.export.load(name)
     except Exception as error:
         raise MetadefError(
             f"cannot load '{name}': expected a file written by torch.export.save; "
             f"torch says {type(error).__name__}: {_first_line(error)}"
         ) from error
+    finally:
+        log.disabled = False
     args, kwargs = program.example_inputs or ((), {})
     return Model(name, program, tuple(args), dict(kwargs))
 
