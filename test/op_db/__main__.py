@@ -24,7 +24,8 @@ def main() -> int:
         worse = regressions(now, before)
         print("\n".join(worse or ["no verdict got worse"]))
         return 1 if worse else 0
-    cases = [case for case in all_cases() if _picks(options, case, before)]
+    every = all_cases()
+    cases = [case for case in every if _picks(options, case, before)]
     journal = options.table.with_suffix(".partial")
     now = _resumed(journal) if options.resume else {}
     with journal.open("a" if options.resume else "w") as log:
@@ -32,7 +33,8 @@ def main() -> int:
         for case, verdict in _shown(missing, options.samples, options.jobs):
             now[case] = verdict
             print(json.dumps([vars(case), vars(verdict)]), file=log, flush=True)
-    table = {**before, **now}
+    known = {**before, **now}
+    table = {case: known[case] for case in every if case in known}
     write(table, options.table)
     journal.unlink()
     print("\n".join(summary(table)))

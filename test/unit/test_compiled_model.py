@@ -72,6 +72,27 @@ def test_batch_norm_in_training_updates_its_statistics() -> None:
     assert model.num_batches_tracked == twin.num_batches_tracked
 
 
+def test_instance_norm_in_training_updates_its_statistics() -> None:
+    torch.manual_seed(0)
+    model, twin = (nn.InstanceNorm1d(3, track_running_stats=True) for _ in range(2))
+    x = torch.randn(2, 3, 7)
+    compiled = metadef.compile(model, (x,))
+    torch.testing.assert_close(compiled(x), twin(x))
+    torch.testing.assert_close(model.running_mean, twin.running_mean)
+    torch.testing.assert_close(model.running_var, twin.running_var)
+
+
+def test_native_batch_norm_writes_its_statistics() -> None:
+    def model(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> torch.Tensor:
+        return torch.native_batch_norm(x, None, None, mean, var, True, 0.5, 1e-5)[0]
+
+    args = torch.randn(4, 3, 5), torch.zeros(3), torch.ones(3)
+    compiled = metadef.compile(model, args)
+    ours, theirs = [t.clone() for t in args], [t.clone() for t in args]
+    torch.testing.assert_close(compiled(*ours), model(*theirs))
+    torch.testing.assert_close(ours, theirs)
+
+
 def test_a_fresh_result_shares_no_memory() -> None:
     compiled = metadef.compile(lambda x: (x.clone(), x.reshape(4)), (torch.ones(2, 2),))
     x = torch.ones(2, 2)

@@ -84,11 +84,23 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
     table.update(get_decompositions(_EXTRA))
     table.update(SPECIAL_FUNCTIONS)
     table.update(COMPOSITE_OPS)
+    table[aten.instance_norm.default] = _instance_norm(table[aten.instance_norm.default])
     return {
         op: rule
         for op, rule in table.items()
-        if not _is_kept(str(op)) and (_may_alias(op) or not is_modelled(torch_op_name(op)))
+        if op is aten.instance_norm.default
+        or (not _is_kept(str(op)) and (_may_alias(op) or not is_modelled(torch_op_name(op))))
     }
+
+
+def _instance_norm(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Take it apart where it writes its running statistics, which its schema does not tell."""
+
+    def decomposition(*args: Any, **kwargs: Any) -> Any:
+        writes = args[3] is not None and args[5]
+        return rule(*args, **kwargs) if writes else NotImplemented
+
+    return decomposition
 
 
 def _is_kept(name: str) -> bool:
@@ -129,11 +141,13 @@ def _is_stateful(node: fx.Node) -> bool:
     op: Any = node.target
     if op is aten.dropout.default:
         return node.args[2] is not False
-    if op is aten.batch_norm.default:
+    if op in (aten.batch_norm.default, aten.native_batch_norm.default):
         return node.args[5] is not False
+    if op is aten.instance_norm.default:
+        return node.args[3] is not None and node.args[5] is not False
     if op is aten.scaled_dot_product_attention.default:
         return False
-    return op is aten.instance_norm.default or torch.Tag.nondeterministic_seeded in op.tags
+    return torch.Tag.nondeterministic_seeded in op.tags
 
 
 @functools.cache
