@@ -52,9 +52,7 @@ CONVS = frozenset({"metadef.conv", "metadef.conv_transpose"})
 class Fusion:
     """Decides the groups of `ops`; `once` are the values that weights alone decide."""
 
-    def __init__(
-        self, ops: Sequence[ir.OpView], once: Collection[ir.Value], max_ops: int
-    ) -> None:
+    def __init__(self, ops: Sequence[ir.OpView], once: Collection[ir.Value], max_ops: int) -> None:
         self.groups = Groups(ops)
         self.max_ops = max_ops
         self._once = [all(r in once for r in op.operation.results) for op in ops]
@@ -142,9 +140,10 @@ class Fusion:
     def _extends_epilogue(self, op: int, inside: set[int], open_values: set[int]) -> bool:
         node = self.groups.nodes[op]
         sources = [p for p in self._producers(op) if p in inside]
-        if self.groups.size(self.groups.group_of[op]) > 1 or self.groups.input_count(
-            inside | {op}
-        ) > MAX_INPUTS:
+        if (
+            self.groups.size(self.groups.group_of[op]) > 1
+            or self.groups.input_count(inside | {op}) > MAX_INPUTS
+        ):
             return False
         if self._once[op] != self._once[sources[0]]:
             return False

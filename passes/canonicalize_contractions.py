@@ -249,9 +249,7 @@ def _with_same_dims(
     return reshaped(value, []) if all(d == ONE for d in dims) else None
 
 
-def _with_dims(
-    value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]
-) -> ir.Value | None:
+def _with_dims(value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]) -> ir.Value | None:
     """Return an operand of an op over `split` dims for the same op over `merged` dims, or None."""
     dims = shape_of(value).dims
     if dims == split:

@@ -197,9 +197,7 @@ class _Init:
         function.attributes[RESULTS] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
 
 
-def _copy_source(
-    value: ir.Value, block: ir.Block, copies: dict[ir.Value, ir.Value]
-) -> ir.Value:
+def _copy_source(value: ir.Value, block: ir.Block, copies: dict[ir.Value, ir.Value]) -> ir.Value:
     """Return `value` in @init: weights and reshapes are copied, dispatches were moved."""
     owner = value.owner.operation
     if owner.name not in (RESHAPE, WEIGHT):

@@ -110,7 +110,8 @@ def _lifetimes(
             over = [
                 where[root]
                 for k in overwrites[symbol(op, "kernel")]
-                if (root := root_of(op.operands[k])) in where and last_use[root] == i
+                if (root := root_of(op.operands[k])) in where
+                and last_use[root] == i
                 and [root_of(v) for v in op.operands].count(root) == 1
             ]
             if over:

@@ -16,7 +16,7 @@ __all__ = ["MetadefError", "__version__", "check", "compile"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public functions when first used: `import metadef` alone loads neither torch nor MLIR."""
+    """Import the public functions when first used: `import metadef` loads no torch and no MLIR."""
     if name in _EXPORTS:
         import importlib
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 import pytest
+
 from metadef.codegen.float_literals import for_llvm_22
 
 
