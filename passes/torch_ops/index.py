@@ -37,6 +37,9 @@ def index_select(call: Call, x: ir.Value, dim: int, indices: ir.Value) -> ir.Val
 def gather(call: Call, x: ir.Value, dim: int, indices: ir.Value, sparse_grad: bool) -> ir.Value:
     if rank(x) == 0:
         return build.broadcast(x, dims(indices))
+    if any(build.is_zero(d) for d in dims(indices)):
+        return build.fill(dims(indices), 0, call.element)
+    indices = cast(indices, i64())
     if rank(indices) == 0:
         indices = reshape(indices, [1])
         return reshape(build_gather(x, indices, 0), [])

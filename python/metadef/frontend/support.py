@@ -36,7 +36,9 @@ _NATIVE_DTYPES = {
 }
 
 
-#: names a kernel that has the op alone
+#: the source line, which a verdict has in a field of its own
+_PLACE = re.compile(r"; from [^;]*:\d+$")
+#: the name of a kernel that has the op alone
 _KERNEL = re.compile(r"^kernel '\w+' \(from .*?\): ")
 
 #: checks of sizes that depend on data
@@ -127,7 +129,7 @@ class Support:
             module = import_graph(_alone(node), {}, self._symbols, self._context)
             PassRunner(keep_failures=False).run(module, [ConvertTorchToMetadef()])
         except MetadefError as error:
-            return "eager", str(error).splitlines()[0]
+            return "eager", _PLACE.sub("", str(error).splitlines()[0])
         modelled = not any(op.operation.name == "metadef.opaque" for op in ir.operations(module))
         if modelled and not to_object_code:
             return "native", ""
