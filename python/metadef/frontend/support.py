@@ -182,7 +182,14 @@ def _key(node: fx.Node) -> object:
         return str(value)
 
     keywords = tuple((k, describe(v)) for k, v in node.kwargs.items())
-    return (node.target, describe(node.args), keywords, describe(node.meta.get("val")))
+    value = describe(node.meta.get("val"))
+    return (node.target, describe(node.args), keywords, value, tuple(_read_results(node)))
+
+
+def _read_results(node: fx.Node) -> list[int]:
+    """Return which of an op's several results the graph reads."""
+    read = {user.args[1] for user in node.users if user.target is operator.getitem}
+    return sorted(index for index in read if isinstance(index, int))
 
 
 def _alone(node: fx.Node) -> fx.GraphModule:
@@ -197,9 +204,9 @@ def _alone(node: fx.Node) -> fx.GraphModule:
     results = [copy]
     if isinstance(value, list | tuple):
         results = []
-        for i, item in enumerate(value):
-            if item is not None:
+        for i in _read_results(node):
+            if value[i] is not None:
                 results.append(graph.call_function(operator.getitem, (copy, i)))
-                results[-1].meta["val"] = item
+                results[-1].meta["val"] = value[i]
     graph.output(tuple(results))
     return fx.GraphModule(torch.nn.Module(), graph)
