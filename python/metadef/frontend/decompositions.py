@@ -26,6 +26,7 @@ _EXTRA = (
     aten.adaptive_max_pool2d,
     aten.adaptive_max_pool3d,
     aten.addmv,
+    aten.as_strided_copy,
     aten.diag,
     aten.dist,
     aten.elu,
