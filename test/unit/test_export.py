@@ -34,6 +34,10 @@ def test_decomposes_composite_ops() -> None:
     assert "aten.lstm.input" not in ops and "aten.sigmoid" in ops
 
 
+def test_takes_builtin_functions() -> None:
+    assert _ops(export(torch.relu, (torch.ones(3),))) == ["aten.relu"]
+
+
 def test_makes_in_place_ops_functional() -> None:
     def model(x: torch.Tensor) -> torch.Tensor:
         y = x + 1

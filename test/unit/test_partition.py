@@ -37,6 +37,14 @@ def _verdicts(model: Any, *args: Any) -> dict[str, tuple[str, str]]:
     return {v.op: (v.kind, v.reason) for v in found.values()}
 
 
+def test_results_that_nobody_reads_need_no_lowering() -> None:
+    def model(indices: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.embedding_bag(indices, weight, mode="max")
+
+    args = torch.tensor([[0, 2], [1, 1]]), torch.randn(4, 3)
+    assert metadef.check(model, args).counts.get("eager", 0) == 0
+
+
 def test_verdicts_say_who_and_why() -> None:
     found = _verdicts(Mixed(), torch.ones(4, 4))
     assert found["aten.linear"] == ("native", "")

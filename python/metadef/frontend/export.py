@@ -140,7 +140,12 @@ class _Function(torch.nn.Module):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        self.forward = function
+        try:
+            inspect.signature(function)
+        except ValueError:  # a builtin, such as torch.relu
+            self.forward = lambda *args: function(*args)
+        else:
+            self.forward = function
         # torch keeps the source lines of what is called `forward`, and of what is named here
         _register_stack_trace_anchor(function)
         self.name = getattr(function, "__name__", type(function).__name__)
