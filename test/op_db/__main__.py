@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("ops", nargs="*", metavar="OP", help="names or patterns; all without any")
     parser.add_argument("--quick", action="store_true", help="a fixed subset; fail if worse")
     parser.add_argument("--dtype", choices=("float32", "int64"), help="only samples of this dtype")
-    parser.add_argument("--verdict", nargs="+", choices=KINDS, help="only cases that had one")
+    parser.add_argument("--verdict", action="append", choices=KINDS, help="only cases that had it")
     parser.add_argument("--samples", type=int, default=5, help="samples a case, at most (5)")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (2)")
     parser.add_argument("--resume", action="store_true", help="go on where the last run stopped")
