@@ -23,6 +23,7 @@ from .build import (
 from .call import Call, Number
 from .dtypes import is_bool, is_float, opmath
 from .registry import NotModelled, converts
+from .slicing import diagonal
 
 
 @converts("aten.linear")
@@ -149,11 +150,11 @@ def einsum(call: Call, equation: str, xs: list[ir.Value], path: Any) -> ir.Value
     """Contract operands left to right; a label that no later operand or result has is summed."""
     inputs, output = _labels(equation, [rank(x) for x in xs])
     value, labels = xs[0], inputs[0]
-    value, labels = _without_repeats(value, labels)
+    value, labels = _without_repeats(call, value, labels)
     if len(xs) == 1:
         return _sum_and_order(value, labels, output)
     for i, (y, right) in enumerate(zip(xs[1:], inputs[1:], strict=True), start=2):
-        y, right = _without_repeats(y, right)
+        y, right = _without_repeats(call, y, right)
         later = set(output).union(*inputs[i:])
         kept = [s for s in dict.fromkeys([*labels, *right]) if s in later]
         if i == len(xs):
@@ -182,9 +183,13 @@ def _labels(equation: str, ranks: list[int]) -> tuple[list[list[Any]], list[Any]
     return inputs, [*range(-widest, 0), *once]
 
 
-def _without_repeats(x: ir.Value, labels: list[Any]) -> tuple[ir.Value, list[Any]]:
-    if len(set(labels)) != len(labels):
-        raise NotModelled
+def _without_repeats(call: Call, x: ir.Value, labels: list[Any]) -> tuple[ir.Value, list[Any]]:
+    """Take the diagonal of two dims of one label; it comes last."""
+    for i, label in enumerate(labels):
+        if label in labels[i + 1 :]:
+            j = labels.index(label, i + 1)
+            others = [s for k, s in enumerate(labels) if k not in (i, j)]
+            return _without_repeats(call, diagonal(call, x, 0, i, j), [*others, label])
     return x, labels
 
 

@@ -236,6 +236,8 @@ _CASES: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
             torch.einsum("bij,bij->b", x, y),
             torch.einsum("...ij->...ji", x),
             torch.einsum("bij,ckj->bcik", x, y),
+            torch.einsum("bii->bi", x[:, :, :3]),
+            torch.einsum("iji->j", x[:, :, :2]),
         ),
         (_x(2, 3, 4), _x(2, 3, 4)),
     ),
