@@ -215,3 +215,9 @@ def test_nothing_is_warned_of_a_native_model() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         metadef.compile(nn.LSTM(4, 4), (torch.ones(3, 1, 4),))
+
+
+def test_attention_over_no_keys_is_zero() -> None:
+    q, k = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 0, 8)
+    compiled = metadef.compile(torch.nn.functional.scaled_dot_product_attention, (q, k, k))
+    assert torch.equal(compiled(q, k, k), torch.zeros(1, 2, 3, 8))
