@@ -1,1 +1,1 @@
-"""What kernels must do, and what a device makes of it: flops and bytes, data reuse, the roofline."""
+"""What kernels have to do, and what a device makes of it: flops, bytes, reuse, the roofline."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from metadef.cost.pointwise_flops import pointwise_flops
-from metadef.dialects.metadef.attributes import boolean, choice, integer, integers, text
+from metadef.dialects.metadef.attributes import boolean, choice, integers, text
 from metadef.dialects.metadef.ops.resample import MODES
 from metadef.dialects.metadef.shapes import Shaped, shape_of
 from metadef.symbolic import Dim, product
@@ -123,7 +123,7 @@ _COUNTS: dict[str, Callable[[Any, list[Shaped], Shaped], Dim]] = {
     "pointwise": lambda op, xs, y: (
         _elements(y) * pointwise_flops(text(op, "fn"), str(xs[-1].element))
     ),
-    "pool": lambda op, xs, y: _elements(y) * product(integers(op, "kernel")),
+    "pool": lambda op, xs, y: _elements(y) * product([*integers(op, "kernel")]),
     "quantize": lambda op, xs, y: _elements(y) * 4,
     "reduce": lambda op, xs, y: _elements(xs[0]),
     "resample": _resample,
