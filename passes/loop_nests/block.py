@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from metadef import ir
 
 from .access import Access
-from .body import Lanes, Val, constant_splat, evaluate_body
+from .body import Lanes, Val, constant_splat, evaluate_body, instructions
 from .cells import BlockCells, Vector
 from .control import loop
 from .index_math import value
@@ -17,9 +17,6 @@ from .memory import Cell, Corner, Point
 from .schedule import combiners
 from .stage import point_add
 
-# What a function like exp becomes, and the functions that are one instruction.
-_FUNCTION_OPS = 16
-_SHORT = frozenset({"math.fma", "math.sqrt", "math.absf", "math.floor", "math.ceil", "math.trunc"})
 # Bodies of more instructions are emitted once in a loop over the block's rows, not unrolled.
 _UNROLLED_BODY_OPS = 12
 
@@ -84,7 +81,7 @@ class BlockEmitter:
                             x, Cell(corner, i, v.offset), Val(kind, result), v.lanes
                         )
             return
-        heavy = _size(stage.epilogue.body) > _UNROLLED_BODY_OPS
+        heavy = instructions(stage.epilogue.body) > _UNROLLED_BODY_OPS
         if heavy and rows > 1 and self.cells.schedule.row_dim is not None:
             self._epilogue_loop(point, rows, vectors, results[0])
             return
@@ -146,8 +143,3 @@ class BlockEmitter:
         for x, y in zip(epilogue.outputs, yielded, strict=True):
             memory.store(x, at, y, v.lanes)
 
-
-def _size(body: ir.Block) -> int:
-    """Return about how many instructions a body becomes."""
-    names = [op.operation.name for op in body.operations]
-    return sum(1 if n in _SHORT or not n.startswith("math.") else _FUNCTION_OPS for n in names)

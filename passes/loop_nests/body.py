@@ -13,6 +13,10 @@ from metadef import ir
 
 from .index_math import value as index_value
 
+# What a function like exp becomes, and the functions that are one instruction.
+_FUNCTION_OPS = 16
+_SHORT = frozenset({"math.fma", "math.sqrt", "math.absf", "math.floor", "math.ceil", "math.trunc"})
+
 
 @dataclass(frozen=True)
 class Lanes:
@@ -144,6 +148,12 @@ def is_vectorizable(block: ir.Block) -> bool:
         if op.name in ("math.fpowi", "math.ipowi"):
             return False
     return True
+
+
+def instructions(body: ir.Block) -> int:
+    """Return about how many instructions a body becomes."""
+    names = [op.operation.name for op in body.operations]
+    return sum(1 if n in _SHORT or not n.startswith("math.") else _FUNCTION_OPS for n in names)
 
 
 def widest_bits(block: ir.Block) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import transposed
 from .access import Access
 from .grouping import Nest
 from .index_math import Index
@@ -32,6 +33,8 @@ def box_sizes(nest: Nest, schedules: list[Schedule]) -> list[tuple[Index, int]]:
 def _single_box(stage: Stage, schedule: Schedule, dim: int) -> int:
     """Return how many turns of a loop of an unfused stage make a box: a register block's."""
     extent = stage.extents[dim]
+    if schedule.row_dim is not None and not stage.reduction_dims:
+        return transposed.BOX if dim in (schedule.lanes, schedule.row_dim) else 1
     if dim == schedule.lanes:
         if stage.reduction_dims:
             return schedule.panel
@@ -56,8 +59,9 @@ def _tiles(nest: Nest, schedules: list[Schedule]) -> dict[int, int]:
             tiles.setdefault(common.index(schedule.lanes), _BOX_VECTORS * schedule.width)
             break
     blocks = 1 if tiles else _BOX_BLOCKS
-    for common, schedule in zip(nest.common, schedules, strict=True):
-        if schedule.row_dim in common and not schedule.over_reduction:
+    for common, stage, schedule in zip(nest.common, nest.stages, schedules, strict=True):
+        product = stage.reduction_dims and not schedule.over_reduction
+        if product and schedule.row_dim in common:
             tiles.setdefault(common.index(schedule.row_dim), blocks * schedule.rows)
             break
     return tiles

@@ -108,7 +108,8 @@ class BlockCells:
             for j, v in enumerate(vectors):
                 at = Cell(corner, i, v.offset)
                 arguments = [
-                    self._input(x, k, i, j, at, v.lanes, loaded) for k, x in enumerate(stage.inputs)
+                    self._input(x, k, (i, rows), j, at, v.lanes, loaded)
+                    for k, x in enumerate(stage.inputs)
                 ]
                 cell = i * len(vectors) + j
                 for k, x in enumerate(stage.outputs):
@@ -144,7 +145,7 @@ class BlockCells:
         self,
         x: Operand,
         k: int,
-        row: int,
+        row_of: tuple[int, int],
         vector: int,
         at: Cell,
         lanes: Lanes,
@@ -154,12 +155,16 @@ class BlockCells:
         if not isinstance(x, Access):
             return Val("uniform", x)
         row_dim, lane_dim = self.schedule.row_dim, self.schedule.lanes
+        row, rows = row_of
         key = (
             k,
             row if row_dim is not None and x.moves(row_dim) else -1,
             vector if lane_dim is not None and x.moves(lane_dim) else -1,
         )
-        if key not in loaded:
+        if key not in loaded and rows == lanes.width > 1 and self.memory.turns(x, lanes):
+            for i, v in enumerate(self.memory.load_turned(x, at, lanes)):
+                loaded[k, i, key[2]] = v
+        elif key not in loaded:
             loaded[key] = self.memory.load(x, at, lanes)
         return loaded[key]
 

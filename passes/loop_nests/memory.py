@@ -12,6 +12,7 @@ from .body import Lanes, Val, constant_splat, lane_index
 from .index_math import Index, add, mul, value
 from .schedule import Schedule
 from .stage import Stage
+from .transposed import is_transposed, transpose
 
 Point = tuple[Index, ...]
 
@@ -87,6 +88,26 @@ class CellMemory:
             return _load_contiguous(x.buffer, x.element, address, lanes)
         addresses = [value(add(address, mul(stride, i))) for i in range(lanes.width)]
         return _load_scattered(x.buffer, x.element, addresses, lanes)
+
+    def turns(self, x: Access, lanes: Lanes) -> bool:
+        """Tell whether a whole square tile of an operand is loaded by rows and turned around."""
+        rows, along = self.schedule.row_dim, self.schedule.lanes
+        return (
+            lanes.mask is None
+            and rows is not None
+            and along is not None
+            and is_transposed(x, along, rows)
+        )
+
+    def load_turned(self, x: Access, at: Cell, lanes: Lanes) -> list[Val]:
+        """Load the square tile whose first row is at `at`; return its rows."""
+        address, stride = self._address(x, at), self._lane_stride(x, lanes)
+        type_ = lanes.type(x.element)
+        columns = [
+            ir.vector.load(type_, x.buffer, [value(add(address, mul(stride, i)))])
+            for i in range(lanes.width)
+        ]
+        return [Val("vector", row) for row in transpose(columns)]
 
     def store(self, x: Access, at: Cell, v: Val, lanes: Lanes) -> None:
         stride = self._lane_stride(x, lanes)

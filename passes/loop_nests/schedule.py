@@ -15,6 +15,7 @@ from .access import Access
 from .body import is_vectorizable, widest_bits
 from .index_math import Index
 from .stage import Stage
+from .transposed import is_transposed, tile_rows
 
 _COMBINERS: dict[str, tuple[str, float | int | str]] = {
     "arith.addf": ("add", 0.0), "arith.mulf": ("mul", 1.0),
@@ -27,8 +28,9 @@ _COMBINERS: dict[str, tuple[str, float | int | str]] = {
 }  # fmt: skip
 
 # What one element costs when its lanes are not neighbours in memory, against 1 for a vector load
-# (one scalar load and one insert a lane).
+# (one scalar load and one insert a lane), and when a square tile is turned around in registers.
 _GATHER = 16
+_TRANSPOSED = 4
 _MAX_ROWS = 14
 _PANEL_VECTORS = 2
 
@@ -78,7 +80,10 @@ def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule
     lanes, over_reduction = _choose_lanes(stage, extents, width)
     if lanes is None:
         return Schedule(None, False, 1, 1, None, 1)
-    row_dim = _choose_rows(stage, extents, lanes) if stage.reduction_dims else None
+    if not stage.reduction_dims:
+        tile = tile_rows(stage, extents, lanes, width)
+        return Schedule(lanes, False, width, 1, tile, width if tile is not None else 1)
+    row_dim = _choose_rows(stage, extents, lanes)
     if over_reduction:
         rows = _even_block(extents[row_dim], 4) if row_dim is not None else 1
         return Schedule(
@@ -132,7 +137,7 @@ def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple
         over_reduction = stage.reduction[d]
         if extent == 1 or (over_reduction and not folds):
             continue
-        price = _price(stage, d, over_reduction, width)
+        price = _price(stage, extents, d, over_reduction, width)
         if price is None:
             continue
         if isinstance(extent, int) and extent < width:
@@ -145,16 +150,23 @@ def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple
     return -negative, over_reduction
 
 
-def _price(stage: Stage, dim: int, over_reduction: bool, width: int) -> float | None:
+def _price(
+    stage: Stage, extents: tuple[Index, ...], dim: int, over_reduction: bool, width: int
+) -> float | None:
     """Return the cost of one step with lanes along `dim`: vector loads, gathers, scatters."""
     price = 0.25
+    tile = tile_rows(stage, extents, dim, width)
     for x in _inner_accesses(stage):
         stride = x.lane_stride(dim, width)
         if stride is None:
             return None
         if isinstance(stride, int) and stride == 0:
             continue
-        price += 1 if isinstance(stride, int) and stride == 1 else _GATHER
+        if isinstance(stride, int) and stride == 1:
+            price += 1
+        else:
+            turned = tile is not None and is_transposed(x, dim, tile)
+            price += _TRANSPOSED if turned and x not in stage.outputs else _GATHER
     outer = stage.epilogue.outputs if stage.epilogue else stage.outputs
     for x in outer:
         stride = x.lane_stride(dim, width)

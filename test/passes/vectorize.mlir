@@ -147,3 +147,21 @@ func.func @serial_around_a_sequential_loop(%x: memref<64xf32>, %y: memref<f32>) 
   }
   return
 }
+
+// -----
+
+#source = affine_map<(d0, d1) -> (d1, d0)>
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+
+// A transposing copy loads square tiles by rows and turns them around in registers.
+// CHECK-LABEL: func.func @transposes_tiles_in_registers
+// CHECK-COUNT-16: vector.load {{.*}} vector<16xf32>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: vector.store {{.*}} vector<16xf32>
+func.func @transposes_tiles_in_registers(%x: memref<64x128xf32>, %y: memref<128x64xf32>) {
+  linalg.generic {indexing_maps = [#source, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : memref<64x128xf32>) outs(%y : memref<128x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
