@@ -94,3 +94,65 @@ def test_a_front_without_a_key_is_not_kept(tmp_path: Path) -> None:
     assert find_front(cache, None) is None and not list(tmp_path.rglob("*.entry"))
     keep_front(cache, "0" * 64, front)
     assert find_front(cache, "0" * 64) == front
+
+
+def _from_ahead(compiled: object) -> bool:
+    names = [stage.name for stage in compiled.report().stages]  # type: ignore[attr-defined]
+    return "program" not in names
+
+
+def test_the_program_of_a_known_model_is_loaded_during_export() -> None:
+    x = torch.randn(3, 4)
+    assert not _from_ahead(metadef.compile(_model(), (x,)))
+    model = _model()
+    compiled = metadef.compile(model, (x,))
+    assert _from_ahead(compiled)
+    torch.testing.assert_close(compiled(x), model(x))
+    assert compiled.report().kernels_from_cache == compiled.report().kernels
+    assert "metadef.contraction" in compiled.mlir("infer-shapes")
+
+
+def test_tied_weights_are_found_ahead_under_either_name() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.b, self.a = nn.Linear(4, 4), nn.Linear(4, 4)
+            self.b.weight = self.a.weight
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.b(self.a(x))
+            return y
+
+    x = torch.randn(2, 4)
+    metadef.compile(Tied(), (x,))
+    model = Tied()
+    compiled = metadef.compile(model, (x,))
+    torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_a_model_that_only_looks_like_a_known_one_is_not_taken_for_it() -> None:
+    class Scaled(nn.Module):
+        def __init__(self, scale: float) -> None:
+            super().__init__()
+            self.linear, self.scale = nn.Linear(4, 4), scale
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.linear(x) * self.scale
+            return y
+
+    x = torch.randn(2, 4)
+    for scale in (2.0, 3.0, 2.0, 2.0):
+        model = Scaled(scale)
+        compiled = metadef.compile(model, (x,))
+        torch.testing.assert_close(compiled(x), model(x))
+    assert _from_ahead(compiled)
+
+
+def test_a_weight_that_is_no_dense_row_major_tensor_is_not_taken_from_ahead() -> None:
+    x = torch.randn(3, 4)
+    for _ in range(2):
+        model = nn.Linear(4, 6)
+        model.weight = nn.Parameter(torch.randn(4, 6).t())
+        compiled = metadef.compile(model, (x,))
+        torch.testing.assert_close(compiled(x), model(x))
+    assert not _from_ahead(compiled)

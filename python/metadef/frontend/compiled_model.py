@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, SupportsIndex
 
 from torch.utils import _pytree as pytree
@@ -13,7 +14,14 @@ from torch.utils import _pytree as pytree
 from metadef.diagnostics import MetadefError, near_names
 from metadef.runtime.program import KernelTime
 
-from .compiler import CompiledGraph, Options, compile_graph, plan_of
+from .ahead import guess_key, keep_guess, start
+from .compiler import (
+    CompiledGraph,
+    Options,
+    compile_graph,
+    load_kept,
+    plan_of,
+)
 from .export import Exported, export
 from .kernels import KernelSummary
 from .native import NativeGraph, Results
@@ -80,7 +88,7 @@ class CompiledModel:
             near = near_names(kernel, names) or f"; the kernels are {', '.join(names)}"
             raise MetadefError(f"no kernel '{kernel}'{near}")
         texts = (
-            stage_text(part.name, part.source, stage, self._options.device, kernel)
+            stage_text(part.name, part.front.source, stage, self._options.device, kernel)
             for part in self._parts
         )
         return join_texts(filter(None, texts), stage)
@@ -130,11 +138,14 @@ def compile_model(
         MetadefError: the model cannot be exported or compiled.
     """
     timeline = Timeline(progress)
+    guess = guess_key(module, args, kwargs, dynamic_shapes, options.device)
     with _no_garbage_collection():
+        ahead = start(options.cache, guess, module, partial(load_kept, options=options))
         with timeline.stage("export"):
             exported = export(module, args, kwargs, dynamic_shapes)
         timeline.add("export", 0.0, _count_calls(exported))
-        compiled = compile_graph(exported.graph, options, timeline)
+        compiled = compile_graph(exported.graph, options, timeline, ahead)
+        keep_guess(options.cache, guess, ahead, compiled.key)
     return CompiledModel(exported, compiled, compiled.report(timeline, exported.graph), options)
 
 

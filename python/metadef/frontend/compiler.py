@@ -24,6 +24,7 @@ from metadef.runtime.back_graph import Input, Weight
 from metadef.runtime.cache import Cache, default_cache
 from metadef.runtime.program import Program, build_program
 
+from .ahead import Ahead
 from .capture import Capture
 from .graph_cache import Front, find_front, graph_key, keep_front
 from .importer import import_graph
@@ -52,10 +53,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Part:
-    """One native part: the torch dialect it was compiled from, and what came out."""
+    """One native part: what the front passes made of it, and what came out."""
 
     name: str
-    source: str
+    key: str | None
+    front: Front
     program: Program
     kernels: Mapping[str, CompiledKernel]
     cached: int
@@ -76,6 +78,11 @@ class CompiledGraph:
     parts: tuple[Part, ...]
     fallbacks: tuple[Verdict, ...]
 
+    @property
+    def key(self) -> str | None:
+        """The key under which the whole graph's front is kept; None where torch runs some ops."""
+        return self.parts[0].key if isinstance(self.run, NativeGraph) else None
+
     def report(self, timeline: Timeline, capture: Capture) -> Report:
         """Return what the compilation did."""
         uses = [part.program.bytes for part in self.parts]
@@ -94,14 +101,18 @@ class CompiledGraph:
         )
 
 
-def compile_graph(capture: Capture, options: Options, timeline: Timeline) -> CompiledGraph:
+def compile_graph(
+    capture: Capture, options: Options, timeline: Timeline, ahead: Ahead[Part] | None = None
+) -> CompiledGraph:
     """Compile a captured graph; what nobody can lower is left to torch, with one warning.
+
+    `ahead` may hold the program already.
 
     Raises:
         UnsupportedOpError: `options.fallback` is "error" and torch would have to run an op.
         MetadefError: a pass or a kernel failed.
     """
-    part = _kept_part(capture, "main", options, timeline)
+    part = _kept_part(capture, "main", options, timeline, ahead)
     if part is not None:
         return CompiledGraph(NativeGraph(capture, part.program, part.shared), (part,), ())
     warm_up(options.jobs)
@@ -162,21 +173,41 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
         print_kernels(module, options.device, printing)
     back = module.operation.get_asm(enable_debug_info=True)
     front = Front(source, back, tuple(nodes))
-    part = _back(capture, name, front, module, options, timeline)
+    part = _back(capture.weights, name, key, front, module, options, timeline)
     keep_front(options.cache, key, front)
     return part
 
 
-def _kept_part(capture: Capture, name: str, options: Options, timeline: Timeline) -> Part | None:
+def _kept_part(
+    capture: Capture,
+    name: str,
+    options: Options,
+    timeline: Timeline,
+    ahead: Ahead[Part] | None = None,
+) -> Part | None:
     """Return the program of a graph that was compiled before; its stages take no time now."""
+    key = _front_key(capture, options)
     with timeline.stage("look up"):
-        front = find_front(options.cache, _front_key(capture, options))
-        module = _parsed(front.back) if front is not None else None
-    if front is None or module is None:
-        return None
-    for stage, nodes in front.nodes:
+        part = ahead.take(key, capture.weights) if ahead is not None else None
+    if part is None:
+        with timeline.stage("look up"):
+            front = find_front(options.cache, key)
+            module = _parsed(front.back) if front is not None else None
+        if front is None or module is None:
+            return None
+        part = _back(capture.weights, name, key, front, module, options, timeline)
+    for stage, nodes in part.front.nodes:
         timeline.add(stage, 0.0, nodes)
-    return _back(capture, name, front, module, options, timeline)
+    return part
+
+
+def load_kept(key: str, weights: Mapping[str, torch.Tensor], options: Options) -> Part | None:
+    """Return the program of the whole graph that is kept under `key`; one core is enough."""
+    front = find_front(options.cache, key)
+    if front is None:
+        return None
+    module = _parsed(front.back)
+    return _back(weights, "main", key, front, module, options, Timeline(None), init_threads=1)
 
 
 def _front_key(capture: Capture, options: Options) -> str | None:
@@ -190,12 +221,14 @@ def _parsed(text: str) -> ir.Module:
 
 
 def _back(
-    capture: Capture,
+    weights: Mapping[str, torch.Tensor],
     name: str,
+    key: str | None,
     front: Front,
     module: ir.Module,
     options: Options,
     timeline: Timeline,
+    init_threads: int | None = None,
 ) -> Part:
     """Compile the kernels of a planned back graph; load them with its weights."""
     cached = 0
@@ -213,8 +246,8 @@ def _back(
             module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
         )
     with timeline.stage("program"):
-        program = build_program(module, kernels, capture.weights, options.threads)
-    return Part(name, front.source, program, kernels, cached, summarize_kernels(module))
+        program = build_program(module, kernels, weights, options.threads, init_threads)
+    return Part(name, key, front, program, kernels, cached, summarize_kernels(module))
 
 
 def _printing_of(part: str, printing: Printing) -> Printing:
