@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from metadef.symbolic import Dim
 
-from .importer import rewrite_strided_views
+from .strided_views import Layout, settle_strided_views
 from .symbols import Symbols, UnsupportedExpressionError
 from .weights import WeightStore
 
@@ -56,7 +56,10 @@ class Mutation:
 
 @dataclass
 class Capture:
-    """A functional aten graph with distinct outputs; `source_of` tells about its placeholders."""
+    """A functional aten graph with distinct outputs; `source_of` tells about its placeholders.
+
+    `layouts` says of some leaves of the call how they have to lie in memory.
+    """
 
     module: fx.GraphModule
     source_of: dict[fx.Node, Source]
@@ -64,6 +67,7 @@ class Capture:
     mutations: list[Mutation]
     weights: WeightStore
     symbols: Symbols
+    layouts: dict[int, Layout]
 
     def bindings(self) -> list[tuple[fx.Node, Source]]:
         """Return each placeholder with its source, in order."""
@@ -104,7 +108,7 @@ def capture(
     # As arguments of the output the results follow every replacement below.
     output_node.args = ((*results, *(node for node, _ in mutations)),)
     _drop_redundant_nodes(graph)
-    rewrite_strided_views(module)
+    layouts = settle_strided_views(module, known, symbols)
     _lift_attributes(module, known, weights)
     _merge_tied(known)
     told = _input_symbols(known, symbols)
@@ -119,7 +123,7 @@ def capture(
     for node in [n for n in graph.nodes if n.op == "placeholder" and not n.users]:
         graph.erase_node(node)
         known.pop(node, None)
-    return Capture(module, known, outputs[:count], written, weights, symbols)
+    return Capture(module, known, outputs[:count], written, weights, symbols, layouts)
 
 
 def copy_graph(module: fx.GraphModule) -> tuple[fx.GraphModule, dict[fx.Node, fx.Node]]:

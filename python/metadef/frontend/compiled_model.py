@@ -38,7 +38,12 @@ class CompiledModel:
     ) -> None:
         graph = exported.graph
         self._signature = Signature(
-            exported.in_spec, exported.examples, graph.symbols, exported.parameters
+            exported.in_spec,
+            exported.examples,
+            graph.symbols,
+            exported.parameters,
+            graph.layouts,
+            dense=isinstance(compiled.run, NativeGraph),
         )
         self._run = compiled.run
         self._results = Results(graph.outputs, graph.mutations, graph.weights)

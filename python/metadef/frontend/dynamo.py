@@ -14,13 +14,14 @@ import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import InputError, MetadefError
 
 from .capture import Capture, Source, capture
 from .compiler import Options, compile_graph, default_options
 from .decompositions import training_decompositions
-from .native import Results, dense
+from .native import NativeGraph, Results, dense
 from .report import Timeline
 from .symbols import SymbolBinder, Symbols, shape_env_of
 from .weights import WeightStore
@@ -45,7 +46,8 @@ def backend(
     chosen = default_options(threads=settings["threads"], fallback=settings["fallback"])
 
     def compiler(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        return make_boxed_func(_AotGraph(graph, chosen))
+        with unset_fake_temporarily():  # constants of the graph are real
+            return make_boxed_func(_AotGraph(graph, chosen))
 
     compiled = aot_autograd(
         fw_compiler=compiler,
@@ -73,11 +75,16 @@ class _AotGraph:
         dims += [(symbols.dim(values[i]),) for i in self._sizes]
         self._binder = SymbolBinder(dims)
         self._results = Results(graph.outputs, graph.mutations, graph.weights)
+        #: Dynamo compiles again for other strides, but for no other offset
+        self._offsets = {i: v.offset for i, v in graph.layouts.items() if v.offset is not None}
         self._run = compile_graph(graph, options, Timeline()).run
+        self._dense = isinstance(self._run, NativeGraph)
 
     def __call__(self, *args: Any) -> list[Any]:
         leaves = list(args)
-        for index in self._tensors:
+        for index, offset in self._offsets.items():
+            _check_offset(leaves[index], offset)
+        for index in self._tensors if self._dense else ():
             leaves[index] = dense(leaves[index])
         symbols: dict[str, int] = {}
         if self._binder.steps:
@@ -85,6 +92,15 @@ class _AotGraph:
             shapes += [(leaves[i],) for i in self._sizes]
             symbols = self._binder.bind(shapes)
         return self._results.collect(self._run(leaves, symbols), args, symbols)
+
+
+def _check_offset(tensor: torch.Tensor, offset: int) -> None:
+    if tensor.storage_offset() != offset:
+        raise InputError(
+            f"argument of shape {list(tensor.shape)}: expected storage offset {offset}, got "
+            f"{tensor.storage_offset()}: the model reads its memory by as_strided from a fixed "
+            "offset on; pass a copy that has the same layout, or call torch.compiler.reset()"
+        )
 
 
 def _captured(module: fx.GraphModule) -> Capture:

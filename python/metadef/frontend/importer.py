@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
-from torch_mlir.extras.fx_as_strided import rewrite_as_strided
 from torch_mlir.extras.fx_importer import ContextCache, FxImporter, GraphNodeImporter
 
 from metadef import ir
@@ -68,22 +67,6 @@ def import_graph(
         mlir_module = importer.module
         mlir_module.operation.attributes["metadef.symbols"] = _symbols_attribute(symbols.ranges())
     return mlir_module
-
-
-def rewrite_strided_views(module: fx.GraphModule) -> None:
-    """Say each `as_strided` of the graph as an indexing of its base, where sizes allow that.
-
-    The torch dialect knows no strides. What cannot be said stays as it is, for torch to run.
-    """
-    try:
-        rewrite_as_strided(module.graph)
-    except ValueError:
-        module.graph.eliminate_dead_code()
-    for node in module.graph.nodes:
-        if node.target is torch.ops.aten.index.Tensor and not node.args[1]:
-            # A view of a number; torch takes no indexing without an index.
-            node.target = torch.ops.aten.expand.default
-            node.args = (node.args[0], list(node.meta["val"].shape))
 
 
 def source_line(node: fx.Node) -> tuple[str, int] | None:

@@ -52,7 +52,7 @@ class NativeGraph:
             for node, source in capture.bindings()
             if source.kind != "weight" and isinstance(node.meta.get("val"), torch.Tensor)
         ]
-        self._pick = _picker(inputs, capture.weights)
+        self._pick = _picker(inputs, capture.weights, dense)
 
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         values = self._program(self._pick(leaves), symbols)
@@ -68,12 +68,16 @@ class NativeGraph:
 
 
 class MixedGraph:
-    """A graph whose modules are native and whose other nodes torch runs."""
+    """A graph whose modules are native and whose other nodes torch runs.
+
+    Its inputs keep their strides, which ops of torch may read by.
+    """
 
     def __init__(self, capture: Capture) -> None:
         self._module = capture.module
         self._module.recompile()
-        self._pick = _picker([source for _, source in capture.bindings()], capture.weights)
+        sources = [source for _, source in capture.bindings()]
+        self._pick = _picker(sources, capture.weights, lambda tensor: tensor)
 
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         with torch.no_grad():
@@ -215,18 +219,22 @@ class Results:
                 return output.constant
 
 
-def _picker(sources: list[Source], weights: WeightStore) -> Callable[[Sequence[Any]], list[Any]]:
+def _picker(
+    sources: list[Source],
+    weights: WeightStore,
+    laid_out: Callable[[torch.Tensor], torch.Tensor],
+) -> Callable[[Sequence[Any]], list[Any]]:
     """Return the function from the call's leaves to the values of `sources`."""
     indices = [source.index for source in sources]
     if all(source.kind == "argument" for source in sources):
         return lambda leaves: [leaves[i] for i in indices]
-    fixed = [None if s.kind == "argument" else dense(weights.source(s.name)) for s in sources]
+    fixed = [None if s.kind == "argument" else laid_out(weights.source(s.name)) for s in sources]
     state = {i: s.name for i, s in enumerate(sources) if s.kind == "state"}
 
     def pick(leaves: Sequence[Any]) -> list[Any]:
         values = [leaves[i] if f is None else f for i, f in zip(indices, fixed, strict=True)]
         for i, name in state.items():
-            values[i] = dense(weights.source(name))
+            values[i] = laid_out(weights.source(name))
         return values
 
     return pick

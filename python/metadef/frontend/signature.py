@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from metadef.diagnostics import InputError, near_names
 from metadef.symbolic import Dim
 
+from .strided_views import Layout
 from .symbols import SymbolBinder, SymbolRange, Symbols
 
 
@@ -30,6 +31,8 @@ class Leaf:
     dims: tuple[Dim, ...] = ()
     #: the dims as a plain shape when all are static
     shape: torch.Size | None = None
+    #: how it has to lie in memory, where that counts
+    layout: Layout | None = None
     size: Dim | None = None
     constant: Any = None
 
@@ -47,10 +50,15 @@ class Signature:
         examples: Sequence[Any],
         symbols: Symbols,
         parameters: inspect.Signature | None = None,
+        layouts: Mapping[int, Layout] | None = None,
+        *,
+        dense: bool = True,
     ) -> None:
+        """`dense` says that `bind` gives tensors row-major, as native code reads them."""
+        self._dense = dense
         self._in_spec = in_spec
         self._parameters = parameters
-        self.leaves = _leaves(in_spec, examples, symbols)
+        self.leaves = _leaves(in_spec, examples, symbols, layouts or {})
         self._ranges = symbols.ranges()
         self._kwargs = tuple(in_spec.child(1).context)
         args_spec = in_spec.child(0)
@@ -63,6 +71,7 @@ class Signature:
         )
         tensors = [(i, leaf) for i, leaf in enumerate(self.leaves) if leaf.is_tensor]
         self._checks = [(i, leaf, leaf.dtype, leaf.shape) for i, leaf in tensors]
+        self._layouts = [(i, leaf) for i, leaf in tensors if leaf.layout is not None]
         self._others = [(i, leaf) for i, leaf in enumerate(self.leaves) if not leaf.is_tensor]
         sizes = [leaf.dims for _, leaf in tensors]
         sizes += [(leaf.size,) for _, leaf in self._others if leaf.size is not None]
@@ -80,7 +89,7 @@ class Signature:
     def bind(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[list[Any], list[Any], dict[str, int]]:
-        """Return the leaves as given, the leaves with dense row-major tensors, and the symbols.
+        """Return the leaves as given, the leaves as checked tensors, and the symbols.
 
         Raises:
             InputError: an argument differs from what the model was compiled for.
@@ -103,12 +112,14 @@ class Signature:
                 value = _checked(value, leaf)
             if value.requires_grad:
                 value = value.detach()
-            if not value.is_contiguous() or value.is_neg() or value.is_conj():
+            if self._dense and (not value.is_contiguous() or value.is_neg() or value.is_conj()):
                 value = value.resolve_neg().resolve_conj().contiguous()
             leaves[index] = value
         for index, leaf in self._others:
             _check_constant(leaves[index], leaf)
         values = self._bind_symbols(given) if self._dynamic else {}
+        for index, leaf in self._layouts:
+            _check_layout(given[index], leaf, values)
         return given, leaves, values
 
     def _flatten(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -232,7 +243,10 @@ class Signature:
 
 
 def _leaves(
-    in_spec: pytree.TreeSpec, examples: Sequence[Any], symbols: Symbols
+    in_spec: pytree.TreeSpec,
+    examples: Sequence[Any],
+    symbols: Symbols,
+    layouts: Mapping[int, Layout],
 ) -> tuple[Leaf, ...]:
     tree = pytree.tree_unflatten(list(range(len(examples))), in_spec)
     pairs, _ = pytree.tree_flatten_with_path(tree)
@@ -243,7 +257,7 @@ def _leaves(
             dims = tuple(symbols.dim(size) for size in example.shape)
             static = all(d.is_static for d in dims)
             shape = torch.Size(d.value for d in dims) if static else None
-            leaves.append(Leaf(name, example.dtype, dims, shape))
+            leaves.append(Leaf(name, example.dtype, dims, shape, layouts.get(index)))
         elif isinstance(example, torch.SymInt):
             leaves.append(Leaf(name, size=symbols.dim(example)))
         else:
@@ -300,6 +314,28 @@ def _checked(value: Any, leaf: Leaf) -> torch.Tensor:
             f"{value.shape[axis]}; name the dim in dynamic_shapes to let it vary"
         )
     return value
+
+
+def _check_layout(value: torch.Tensor, leaf: Leaf, symbols: Mapping[str, int]) -> None:
+    assert leaf.layout is not None
+    got, offset = value.stride(), leaf.layout.offset
+    expected = tuple(
+        dim.evaluate(symbols) if dim.symbols <= symbols.keys() else stride
+        for dim, stride in zip(leaf.layout.strides, got, strict=True)
+    )
+    if value.numel() == 0:
+        return
+    if any(size > 1 and g != e for size, g, e in zip(value.shape, got, expected, strict=True)):
+        difference = f"strides {list(expected)}, got {list(got)}"
+    elif offset is not None and value.storage_offset() != offset:
+        difference = f"storage offset {offset}, got {value.storage_offset()}"
+    else:
+        return
+    raise InputError(
+        f"argument {leaf.name}: expected {difference}: the model reads memory by as_strided, and "
+        "was compiled for that of the example argument; pass a copy that has the same layout, or "
+        "compile again with an example like this one"
+    )
 
 
 def _check_constant(value: Any, leaf: Leaf) -> None:

@@ -17,9 +17,10 @@ from metadef.pass_runner import PassRunner
 
 from .decompositions import torch_op_name
 from .importer import import_graph, source_line
+from .strided_views import restrided
 from .symbols import Symbols, UnsupportedExpressionError
 
-#: host: Python integers and assertions about them, which are no fallback of anything
+#: host: Python integers, assertions about them, and copies; these are no fallback of anything
 Kind = Literal["native", "linalg", "eager", "host"]
 
 _NATIVE_DTYPES = {
@@ -93,6 +94,8 @@ class Support:
         ):
             return "host", ""
         if target in _ASSERTIONS:
+            return "host", ""
+        if target is restrided:
             return "host", ""
         if not isinstance(target, torch._ops.OpOverload):
             return "eager", "a higher-order operator"
