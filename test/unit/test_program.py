@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -263,12 +265,28 @@ def test_refuses_a_weight_that_does_not_fit(
         program(ALIASES, kernels, weights=weights)
 
 
-def test_profile_has_a_time_for_each_step(kernels: dict[str, CompiledKernel]) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_each_thread_tells_when_it_ran_each_step(
+    kernels: dict[str, CompiledKernel], threads: int
+) -> None:
+    run = program(CHAIN, kernels, threads=threads)
+    x, y = torch.randn(2, 16, 8).unbind()
+    before = time.monotonic_ns()
+    (result,), stamps = run.timed([x, y], {"B": 16})
+    assert stamps.shape == (threads, 2 * 3 + 1)
+    assert (np.diff(stamps, axis=1) >= 0).all()
+    assert before <= stamps.min() and stamps.max() <= time.monotonic_ns()
+    torch.testing.assert_close(result.double(), chain_reference(x, y), rtol=1e-6, atol=1e-5)
+    torch.testing.assert_close(run([x, y], {"B": 16})[0], result)
+
+
+def test_no_thread_goes_on_before_all_have_come_to_a_barrier(
+    kernels: dict[str, CompiledKernel],
+) -> None:
     run = program(CHAIN, kernels, threads=2)
-    x = torch.randn(16, 8)
-    times = run.profile([x, x], {"B": 16}, rounds=3)
-    assert [t.kernel for t in times] == ["add"] * 3
-    assert all(t.ns > 0 for t in times)
+    _, stamps = run.timed(list(torch.randn(2, 16, 8).unbind()), {"B": 16})
+    through, next_step = stamps[:, 1:-2:2], stamps[:, 2:-1:2]
+    assert (through.max(axis=0) <= next_step.min(axis=0)).all()
 
 
 def test_runs_inside_a_parallel_region_of_another_program(

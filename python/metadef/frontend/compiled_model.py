@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from torch.utils import _pytree as pytree
 
 from metadef.diagnostics import MetadefError, near_names
-from metadef.runtime.program import KernelTime
+from metadef.profiling.spans import Round
 
 from .ahead import guess_key, keep_guess, start
 from .compiler import (
@@ -28,6 +29,12 @@ from .native import NativeGraph, Results
 from .report import Progress, Report, Timeline
 from .signature import Signature
 from .stages import join_texts, stage_text
+
+if TYPE_CHECKING:
+    from metadef.profiling.profile import Profile
+
+#: calls before a profile's own
+_WARM_UP = 3
 
 
 class CompiledModel:
@@ -113,15 +120,60 @@ class CompiledModel:
         )
 
     def profile(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, rounds: int = 20
-    ) -> list[KernelTime]:
-        """Run the model `rounds` times; return the median time of each kernel that a call runs.
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        rounds: int = 20,
+        against_limits: bool = True,
+        measure_again: bool = False,
+        progress: Progress | None = None,
+    ) -> Profile:
+        """Run the model `rounds` times with the clock on; return where the time of a call goes.
+
+        What the model writes to is not written. The device's limits come from the cache or are
+        measured, which takes some seconds; `measure_again` does that in any case, and without
+        `against_limits` nobody asks for them. `progress(stage, done, total)` is called as it goes.
 
         Raises:
             InputError: an argument differs from what the model was compiled for.
+            MetadefError: `rounds` is not a number of rounds.
         """
+        from metadef.measure.limits import device_limits
+        from metadef.profiling.assemble import make_profile
+
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+            raise MetadefError(f"rounds: expected an int of at least 1, got {rounds!r}")
+        tell = progress or (lambda stage, done, total: None)
+        options = self._options
         _, leaves, symbols = self._signature.bind(args, dict(kwargs or {}))
-        return self._run.profile(leaves, symbols, rounds)
+        limits = None
+        if against_limits:
+            limits = device_limits(
+                options.device,
+                options.threads,
+                options.cache,
+                again=measure_again,
+                progress=lambda what, done, total: tell(f"measure {what}", done, total),
+            )
+        timed, untimed = [], []
+        for done in range(_WARM_UP + rounds):
+            start = time.monotonic_ns()
+            self._run(leaves, symbols)
+            untimed.append(time.monotonic_ns() - start)
+            start = time.monotonic_ns()
+            _, spans = self._run.timed(leaves, symbols)
+            timed.append(Round(start, time.monotonic_ns(), tuple(spans)))
+            tell("profile", done + 1, _WARM_UP + rounds)
+        return make_profile(
+            timed[_WARM_UP:],
+            untimed[_WARM_UP:],
+            self._parts,
+            symbols,
+            options.threads,
+            options.device,
+            limits,
+        )
 
     @property
     def plan(self) -> dict[str, Any]:

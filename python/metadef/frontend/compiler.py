@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,11 @@ class Part:
     program: Program
     kernels: Mapping[str, CompiledKernel]
     cached: int
-    summaries: tuple[KernelSummary, ...]
+
+    @cached_property
+    def summaries(self) -> tuple[KernelSummary, ...]:
+        """What each kernel is, read from the back graph when somebody asks."""
+        return summarize_kernels(_parsed(self.front.back))
 
     @property
     def shared(self) -> list[int]:
@@ -247,7 +252,7 @@ def _back(
         )
     with timeline.stage("program"):
         program = build_program(module, kernels, weights, options.threads, init_threads)
-    return Part(name, key, front, program, kernels, cached, summarize_kernels(module))
+    return Part(name, key, front, program, kernels, cached)
 
 
 def _printing_of(part: str, printing: Printing) -> Printing:

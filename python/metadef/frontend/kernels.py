@@ -1,12 +1,12 @@
-"""What the kernels of a planned back graph are: their ops, source lines, tensors and bytes."""
+"""What the kernels of a planned back graph are: their ops, source lines, tensors and work."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.cost.work import Work, kernel_work
 from metadef.runtime.back_graph import Tensor, tensor_of
 from metadef.symbolic import Dim
 
@@ -17,7 +17,7 @@ _PLACE = re.compile(r'"([^"]+)":(\d+):\d+')
 class KernelSummary:
     """A kernel for people: `add` of a pointwise op, `model.py:41`, `Bx768xf32`.
 
-    `bytes` is what one run reads and writes when each argument and result crosses memory once.
+    `work` is what one run has to do.
     """
 
     name: str
@@ -25,7 +25,7 @@ class KernelSummary:
     lines: tuple[str, ...]
     arguments: tuple[str, ...]
     results: tuple[str, ...]
-    bytes: Dim
+    work: Work
 
 
 def summarize_kernels(module: ir.Module) -> tuple[KernelSummary, ...]:
@@ -44,7 +44,7 @@ def _summary(function: ir.OpView) -> KernelSummary:
         lines=tuple(dict.fromkeys(line for op in ops for line in lines_of(str(op.location)))),
         arguments=tuple(map(_text, arguments)),
         results=tuple(map(_text, results)),
-        bytes=_sum(tensor.bytes for tensor in (*arguments, *results)),
+        work=kernel_work(function),
     )
 
 
@@ -75,7 +75,3 @@ def _short_dtype(match: re.Match[str]) -> str:
 def _dim_text(dim: Dim) -> str:
     text = str(dim)
     return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def _sum(dims: Iterable[Dim]) -> Dim:
-    return sum(dims, Dim.of(0))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import fx
 
-from metadef.runtime.program import KernelTime
+from metadef.profiling.spans import Span
+from metadef.runtime.program import Stamps
 
 from .capture import Capture, Mutation, Output, Source
+from .support import line_of, op_name
 from .symbols import SymbolBinder
 from .weights import WeightStore
 
@@ -23,9 +27,9 @@ class Program(Protocol):
         self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int]
     ) -> list[torch.Tensor]: ...
 
-    def profile(
-        self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int], rounds: int
-    ) -> list[KernelTime]: ...
+    def timed(
+        self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int]
+    ) -> tuple[list[torch.Tensor], Stamps]: ...
 
 
 class Graph(Protocol):
@@ -33,9 +37,9 @@ class Graph(Protocol):
 
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]: ...
 
-    def profile(
-        self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
-    ) -> list[KernelTime]: ...
+    def timed(
+        self, leaves: Sequence[Any], symbols: Mapping[str, int]
+    ) -> tuple[list[Any], list[Span]]: ...
 
 
 class NativeGraph:
@@ -60,11 +64,12 @@ class NativeGraph:
             values[index] = values[index].clone()
         return values
 
-    def profile(
-        self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
-    ) -> list[KernelTime]:
-        """Return the median time of each kernel in order."""
-        return self._program.profile(self._pick(leaves), symbols, rounds)
+    def timed(
+        self, leaves: Sequence[Any], symbols: Mapping[str, int]
+    ) -> tuple[list[Any], list[Span]]:
+        """Return the graph's values and what the clock said."""
+        values, stamps = self._program.timed(self._pick(leaves), symbols)
+        return values, [Span(stamps, "main", symbols)]
 
 
 class MixedGraph:
@@ -83,14 +88,13 @@ class MixedGraph:
         with torch.no_grad():
             return list(self._module(*self._pick(leaves)))
 
-    def profile(
-        self, leaves: Sequence[Any], symbols: Mapping[str, int], rounds: int
-    ) -> list[KernelTime]:
-        """Return the median time of each kernel of the native parts, on what reaches them."""
-        profiler = _Profiler(self._module, rounds)
+    def timed(
+        self, leaves: Sequence[Any], symbols: Mapping[str, int]
+    ) -> tuple[list[Any], list[Span]]:
+        """Return the graph's values and what the clock said, node by node."""
+        clock = _Clock(self._module)
         with torch.no_grad():
-            profiler.run(*self._pick(leaves))
-        return profiler.times
+            return list(clock.run(*self._pick(leaves))), clock.spans
 
 
 class NativePart(torch.nn.Module):
@@ -115,14 +119,17 @@ class NativePart(torch.nn.Module):
 
     def forward(self, *args: Any) -> Any:
         leaves, symbols = self._bind(args)
-        values = self._graph(leaves, symbols)
+        return self._collect(self._graph(leaves, symbols), args, symbols)
+
+    def timed(self, args: Sequence[Any]) -> tuple[Any, list[Span]]:
+        """Return what `forward` does, and what the clock said."""
+        leaves, symbols = self._bind(args)
+        values, spans = self._graph.timed(leaves, symbols)
+        return self._collect(values, args, symbols), spans
+
+    def _collect(self, values: list[Any], args: Sequence[Any], symbols: Mapping[str, int]) -> Any:
         results = self._results.collect(values, args, symbols)
         return tuple(results) if self._returns_tuple else results[0]
-
-    def profile(self, args: Sequence[Any], rounds: int) -> list[KernelTime]:
-        """Return the median time of each kernel in order."""
-        leaves, symbols = self._bind(args)
-        return self._graph.profile(leaves, symbols, rounds)
 
     def _bind(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
         leaves = list(args)
@@ -136,20 +143,34 @@ class NativePart(torch.nn.Module):
         return leaves, symbols
 
 
-class _Profiler(fx.Interpreter):
-    """Runs a mixed graph and times the kernels of its native parts."""
+class _Clock(fx.Interpreter):
+    """Runs a mixed graph and keeps what the clock said of its native parts and torch's ops."""
 
-    def __init__(self, module: fx.GraphModule, rounds: int) -> None:
+    def __init__(self, module: fx.GraphModule) -> None:
         super().__init__(module)
-        self._rounds = rounds
-        self.times: list[KernelTime] = []
+        self.spans: list[Span] = []
+
+    def run_node(self, n: fx.Node) -> Any:
+        self._node = n
+        return super().run_node(n)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not isinstance(target, torch._ops.OperatorBase):
+            return super().call_function(target, args, kwargs)
+        start = time.monotonic_ns()
+        result = super().call_function(target, args, kwargs)
+        end = time.monotonic_ns()
+        stamps = np.array([[start, end, end]], np.int64)
+        self.spans.append(Span(stamps, op=op_name(self._node), line=line_of(self._node)))
+        return result
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         part = self.fetch_attr(target)
-        if isinstance(part, NativePart):
-            times = part.profile(args, self._rounds)
-            self.times += [replace(time, kernel=f"{target}.{time.kernel}") for time in times]
-        return super().call_module(target, args, kwargs)
+        if not isinstance(part, NativePart):
+            return super().call_module(target, args, kwargs)
+        result, spans = part.timed(args)
+        self.spans += [replace(span, part=target) for span in spans]
+        return result
 
 
 def _is_view(node: Any) -> bool:

@@ -11,7 +11,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +29,10 @@ _CPU = torch.device("cpu")
 #: tables kept for each context; one is a few words for each kernel of the program
 _TABLES_KEPT = 64
 
+#: [threads, 2 * steps + 1], in ns of the monotonic clock: when a thread came to each step and was
+#: through with it, and the end; a row of zeros for a thread that did not take part
+Stamps = np.ndarray[Any, np.dtype[np.int64]]
+
 
 @dataclass(frozen=True)
 class MemoryUse:
@@ -38,15 +42,6 @@ class MemoryUse:
     arena: Dim
     scratch: Dim
     constants: int
-
-
-@dataclass(frozen=True)
-class KernelTime:
-    """Median time of one step, in ns."""
-
-    kernel: str
-    location: str
-    ns: float
 
 
 class _Process:
@@ -177,31 +172,32 @@ class Program:
             return outputs
         return self._results(table, inputs, outputs)
 
-    def profile(
-        self,
-        inputs: Sequence[torch.Tensor],
-        symbols: Mapping[str, int] | None = None,
-        rounds: int = 20,
-    ) -> list[KernelTime]:
-        """Run `rounds` times with a barrier after each step; return each step's time in order."""
+    def timed(
+        self, inputs: Sequence[torch.Tensor], symbols: Mapping[str, int] | None = None
+    ) -> tuple[list[torch.Tensor], Stamps]:
+        """Run the program as a call does, with the clock read around each step by each thread.
+
+        Raises:
+            InputError: an input is not in memory.
+        """
         if self._process != _Process.number:
             self._enter_forked_process()
-        layout = self._new_layout(self.threads)
-        layout.wait_after_every_step()
-        steps = self.graph.steps
-        times = np.zeros((rounds, len(steps) + 1), np.int64)
-        context = _Context()
+        layout = self._layout
+        stamps = np.ones((self.threads, 2 * len(self.graph.steps) + 1), np.int64)
+        stamps.fill(0)  # by writing: a page that is first touched by a thread costs it time
+        try:
+            context = self._contexts.pop()
+        except IndexError:
+            context = _Context()
         table = context.table(layout, tuple((symbols or {})[name] for name in layout.symbols))
-        _, outputs = _fill(layout, table, inputs)
-        for row in times:
-            table.set_times(row.ctypes.data)
+        try:
+            inputs, outputs = _fill(layout, table, inputs)
+            table.set_times(stamps.ctypes.data)
             self._run(table.address)
-        del outputs  # kept while the kernels wrote there
-        durations = np.diff(times, axis=1)
-        return [
-            KernelTime(step.kernel, step.location, median(durations[:, i].tolist()))
-            for i, step in enumerate(steps)
-        ]
+        finally:
+            table.set_times(0)
+            self._contexts.append(context)
+        return self._results(table, inputs, outputs), stamps
 
     def _enter_forked_process(self) -> None:
         """Go on with one thread: the parent's OpenMP threads are not here, and are waited for."""

@@ -34,7 +34,7 @@ class Table:
     storage: np.ndarray
 
     def set_times(self, address: int) -> None:
-        """Have thread 0 write the time before each record to an array at `address` (0: none)."""
+        """Have each thread write its row of times to an array at `address` (0: none)."""
         self.words[_TIMES] = address
 
 
@@ -124,12 +124,6 @@ class Layout:
             result_shapes=tuple(_shape(t.dims, values) for _, t in graph.results),
             storage=words,
         )
-
-    def wait_after_every_step(self) -> None:
-        """Set every barrier, so that times between records are whole kernels' times."""
-        count = int(self._words[1])
-        records = self._words[_JOB_WORDS : _JOB_WORDS + _RECORD_WORDS * count]
-        records.reshape(-1, _RECORD_WORDS)[:, 3] |= _WAIT
 
 
 def _scratch(kernel: CompiledKernel, threads: int) -> Dim:

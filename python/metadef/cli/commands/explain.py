@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,12 +60,9 @@ def run(args: argparse.Namespace) -> int:
 def _uses(
     compiled: CompiledModel, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> list[_Use]:
-    times: dict[str, list[float]] = defaultdict(list)
-    for time in compiled.profile(args, kwargs):
-        times[time.kernel].append(time.ns)
-    used = [k for k in compiled.kernels if k.name in times]
-    uses = [_Use(k, len(times[k.name]), sum(times[k.name])) for k in used]
-    return sorted(uses, key=lambda use: -use.ns)
+    summaries = {kernel.name: kernel for kernel in compiled.kernels}
+    profiled = compiled.profile(args, kwargs, against_limits=False).kernels
+    return [_Use(summaries[k.name], k.runs, k.ns) for k in profiled if k.name in summaries]
 
 
 def _table(uses: list[_Use]) -> Table:
@@ -83,7 +79,7 @@ def _table(uses: list[_Use]) -> Table:
             " ".join(kernel.ops),
             "\n".join(_short(line) for line in kernel.lines),
             f"{', '.join(kernel.arguments)} -> {', '.join(kernel.results)}",
-            str(kernel.bytes),
+            str(kernel.work.bytes),
             str(use.runs),
             f"{use.ns / 1e3:.1f}",
             f"{use.ns / total:.1%}" if total else "",
@@ -108,7 +104,7 @@ def _as_dict(use: _Use) -> dict[str, object]:
         "lines": k.lines,
         "arguments": k.arguments,
         "results": k.results,
-        "bytes": str(k.bytes),
+        "bytes": str(k.work.bytes),
         "runs": use.runs,
         "ns": use.ns,
     }

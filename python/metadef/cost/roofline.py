@@ -1,0 +1,46 @@
+"""The roofline: the least time for an amount of work, and what sets it.
+
+Arithmetic and each memory level overlap, so the slowest of them is the bound. Data that is found in
+a level passes through all nearer ones (hierarchical roofline; Ilic, Pratas, Sousa, 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from metadef.device.limits import Limits
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least ns, and what they are spent on: an element type's arithmetic or a memory level."""
+
+    ns: float
+    by: str
+
+
+def bound(
+    operations: Mapping[str, int], traffic: Mapping[str, int], limits: Limits, threads: int
+) -> Bound:
+    """Return the bound for `operations` by element type and bytes found in each memory level.
+
+    `traffic` has all levels, nearest first. What was not measured bounds nothing.
+    """
+    least = Bound(0.0, "")
+    seconds = 0.0
+    most = ""
+    for element, count in operations.items():
+        rate = limits.flops(element, threads) if element.lstrip("b").startswith("f") else None
+        if rate is not None and count:
+            seconds += count / rate
+            most = max(most, element, key=lambda e: operations.get(e, 0))
+    if seconds > 0:
+        least = Bound(seconds * 1e9, most)
+    passing = sum(traffic.values())
+    for level, found in traffic.items():
+        bandwidth = limits.bandwidth(level, threads)
+        if bandwidth is not None and passing / bandwidth * 1e9 > least.ns:
+            least = Bound(passing / bandwidth * 1e9, level)
+        passing -= found
+    return least

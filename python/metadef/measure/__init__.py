@@ -1,0 +1,1 @@
+"""Micro-benchmarks: what this machine reaches, measured through our own code generation."""
