@@ -12,7 +12,7 @@ from metadef.symbolic import Dim, DimLike, product
 from . import build
 from .build import as_element, dims, rank, reshape, slice_, transpose, unsqueeze
 from .call import Call, Tensor
-from .registry import NotModelled, converts
+from .registry import converts
 
 Sizes = Sequence[Any]
 
@@ -256,10 +256,10 @@ def _roll(call: Call, x: ir.Value, shift: Any, dim: int) -> ir.Value:
     size = dims(x)[dim]
     if size.is_static and isinstance(shift, int):
         shift = shift % size.value if size.value else 0
-    elif not call.ranges.is_nonnegative(size - shift) or call.ranges.is_negative(shift):
-        if not call.ranges.is_nonnegative(size + shift):
-            raise NotModelled
+    elif call.ranges.is_negative(shift) and call.ranges.is_nonnegative(size + shift):
         shift = size + shift
+    elif call.ranges.is_negative(shift) or not call.ranges.is_nonnegative(size - shift):
+        shift = Dim.call("mod", shift, Dim.call("max", size, 1))
     if shift == 0:
         return x
     tail = slice_(x, dim, size - shift, shift)

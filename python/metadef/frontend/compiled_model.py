@@ -29,6 +29,7 @@ from .native import NativeGraph, Results
 from .report import Progress, Report, Timeline
 from .signature import Signature
 from .stages import join_texts, stage_text
+from .untraced_sizes import UntracedSizes
 
 if TYPE_CHECKING:
     from metadef.profiling.profile import Profile
@@ -50,6 +51,7 @@ class CompiledModel:
             graph.symbols,
             exported.parameters,
             graph.layouts,
+            UntracedSizes(graph.module, graph.symbols),
             dense=isinstance(compiled.run, NativeGraph),
         )
         self._run = compiled.run

@@ -20,6 +20,7 @@ from metadef.symbolic import Dim
 
 from .strided_views import Layout
 from .symbols import SymbolBinder, SymbolRange, Symbols
+from .untraced_sizes import UntracedSizes
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,12 @@ class Signature:
         symbols: Symbols,
         parameters: inspect.Signature | None = None,
         layouts: Mapping[int, Layout] | None = None,
+        untraced: UntracedSizes | None = None,
         *,
         dense: bool = True,
     ) -> None:
         """`dense` says that `bind` gives tensors row-major, as native code reads them."""
+        self._untraced = untraced
         self._dense = dense
         self._in_spec = in_spec
         self._parameters = parameters
@@ -207,6 +210,8 @@ class Signature:
         for index, axis, size in self._fixed:
             if shapes[index][axis] != size:
                 self._report_size(index, axis, Dim.of(size), values, shapes)
+        if self._untraced is not None and (problem := self._untraced.why_not(values)) is not None:
+            self._report_untraced(*problem, shapes)
         return values
 
     def _place(self, index: int, axis: int) -> str:
@@ -224,6 +229,15 @@ class Signature:
         raise InputError(
             f"{self._place(step.index, step.axis)}: expected {step.expr} with {symbol} at least "
             f"{allowed.min}{high}{divisor}, got {shapes[step.index][step.axis]}"
+        )
+
+    def _report_untraced(
+        self, symbol: str, reason: str, shapes: Sequence[Sequence[int]]
+    ) -> NoReturn:
+        step = next(s for s in self._binder.steps if s.symbol == symbol)
+        raise InputError(
+            f"{self._place(step.index, step.axis)}: got {shapes[step.index][step.axis]}; the model "
+            f"was traced for larger ones, and for this one {reason}; compile for it alone"
         )
 
     def _report_size(

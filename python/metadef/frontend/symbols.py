@@ -17,7 +17,7 @@ from metadef.symbolic import Dim, product
 
 INT64_MAX = 2**63 - 1
 
-#: torch traces as if no size were 0 or 1, also where it promises that the program is right for 1
+#: torch traces as if no size were 0 or 1, also where it promises that the program is right for them
 _TRACED_MIN = 2
 
 Size = int | torch.SymInt
@@ -29,11 +29,15 @@ class UnsupportedExpressionError(MetadefError):
 
 @dataclass(frozen=True)
 class SymbolRange:
-    """The values that a symbol may take: `min <= value <= max` and `value % divisor == 0`."""
+    """The values that a symbol may take: `min <= value <= max` and `value % divisor == 0`.
+
+    The graph was traced for values of at least `traced_min`: see `untraced_sizes`.
+    """
 
     min: int
     max: int
     divisor: int = 1
+    traced_min: int = 0
 
 
 def shape_env_of(values: Iterable[Any]) -> ShapeEnv:
@@ -84,11 +88,11 @@ class Symbols:
         found = {}
         for symbol in sorted(self._used, key=str):
             bounds = self._env.var_to_range.get(symbol)
-            low = _bound(bounds.lower, 0) if bounds is not None else 0
-            if low == _TRACED_MIN and symbol in self._promised:
-                low = max(1, _bound(self._promised[symbol].lower, 0))
+            low = traced = max(_bound(bounds.lower, 0), 0) if bounds is not None else 0
+            if traced == _TRACED_MIN and symbol in self._promised:
+                low = max(_bound(self._promised[symbol].lower, 0), 0)
             high = _bound(bounds.upper, INT64_MAX) if bounds is not None else INT64_MAX
-            found[self.name(symbol)] = SymbolRange(max(low, 0), high, self._divisor(symbol))
+            found[self.name(symbol)] = SymbolRange(low, high, self._divisor(symbol), traced)
         return found
 
     def _divisor(self, symbol: sympy.Symbol) -> int:
