@@ -1,4 +1,4 @@
-"""The work of kernels: flops and bytes of metadef ops, with symbolic dims."""
+"""The work of kernels, with symbolic dims; where they find their data; what bounds them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import pytest
 from metadef import ir
 from metadef.cost.op_flops import counted_ops, op_flops
 from metadef.cost.pointwise_flops import pointwise_flops
+from metadef.cost.reuse import Access, levels_of
+from metadef.cost.roofline import Bound, bound
 from metadef.cost.work import Work, kernel_work
+from metadef.device.limits import Limits, Measurement
 from metadef.dialects.metadef.dialect import MetadefDialect
 from metadef.dialects.metadef.ops.attention import attention
 from metadef.dialects.metadef.ops.contraction import contraction
@@ -197,3 +200,63 @@ def test_the_work_of_an_op_is_that_of_a_kernel_of_it() -> None:
     with ir.InsertionPoint(module.body):
         element, count = op_flops(contraction(x, x, transpose_rhs=True).owner.opview)
     assert (element, count) == ("f32", Dim.of(2 * 2 * 2 * 3))
+
+
+def found(capacities: dict[str, int], *steps: list[tuple[str, int]]) -> list[dict[str, int]]:
+    """Return the levels for steps that touch whole buffers, each in a space of its own."""
+    accesses = [[Access(name, 0, size, size) for name, size in step] for step in steps]
+    levels = levels_of(accesses, capacities)
+    return [{level: n for level, n in step.items() if n} for step in levels]
+
+
+def test_data_is_found_where_it_still_fits_since_its_last_use() -> None:
+    sizes = {"l1": 100, "l2": 1000, "memory": 10**9}
+    # b is made and read at once; a comes back after 40 + 40 + 500 bytes, w after a whole call.
+    steps = [[("a", 40), ("b", 40)], [("b", 40)], [("w", 500)], [("a", 40)]]
+    assert found(sizes, *steps) == [{"l1": 40, "l2": 40}, {"l1": 40}, {"l2": 500}, {"l2": 40}]
+
+
+def test_what_no_cache_holds_comes_from_memory() -> None:
+    sizes = {"l1": 100, "memory": 10**9}
+    assert found(sizes, [("w", 80)], [("v", 80)]) == [{"memory": 80}, {"memory": 80}]
+    assert found(sizes, [("w", 80)]) == [{"l1": 80}]
+    assert found({"memory": 10**9}, [("w", 8)]) == [{"memory": 8}]
+    assert found(sizes) == []
+
+
+def test_buffers_at_one_place_are_one_in_the_cache() -> None:
+    first, second = Access("arena", 0, 64, 64), Access("arena", 32, 96, 64)
+    other = Access("arena", 64, 96, 32)
+    assert first.overlaps(second) and not first.overlaps(other)
+    assert levels_of([[first], [second]], {"l1": 64, "memory": 10**9})[1]["l1"] == 64
+
+
+def limits(**figures: float) -> Limits:
+    """Return limits: `f32=1e9` flop/s, `l1=1e9` byte/s, ..."""
+    made = [
+        Measurement("fma" if name.startswith("f") else "read", name, 1, value, 0.0, 3)
+        for name, value in figures.items()
+    ]
+    return Limits("device", "", "", tuple(made))
+
+
+@pytest.mark.parametrize(
+    ("operations", "traffic", "expected"),
+    [
+        ({"f32": 100}, {"l1": 10, "memory": 0}, Bound(100.0, "f32")),
+        ({"f32": 100}, {"l1": 0, "memory": 50}, Bound(500.0, "memory")),
+        ({"f32": 1}, {"l1": 80, "memory": 0}, Bound(20.0, "l1")),
+        # What comes from memory passes through l1, too.
+        ({}, {"l1": 100, "memory": 4}, Bound(40.0, "memory")),
+        ({}, {"l1": 300, "memory": 4}, Bound(76.0, "l1")),
+        ({"f32": 100, "f64": 100}, {"l1": 0, "memory": 0}, Bound(300.0, "f64")),
+        ({"f16": 100, "i64": 10**6}, {"l1": 0, "memory": 0}, Bound(100.0, "f16")),
+        ({}, {"l1": 0, "memory": 0}, Bound(0.0, "")),
+    ],
+)
+def test_the_slowest_resource_is_the_bound(
+    operations: dict[str, int], traffic: dict[str, int], expected: Bound
+) -> None:
+    device = limits(f32=1e9, f64=0.5e9, l1=4e9, memory=0.1e9)
+    assert bound(operations, traffic, device, 1) == expected
+    assert bound(operations, traffic, device, 2) == Bound(0.0, "")

@@ -1,4 +1,4 @@
-"""`metadef`: compiles, runs, checks, measures and explains models; one file in commands/ each."""
+"""`metadef`: compiles, runs, checks, measures, profiles models; one file in commands/ each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from metadef import __version__
-from metadef.cli.commands import bench, check, compile, explain, run
+from metadef.cli.commands import bench, check, compile, explain, profile, run
 from metadef.cli.usage import Parser, UsageError
 from metadef.diagnostics import MetadefError
 
@@ -19,6 +19,7 @@ _COMMANDS = {
     "check": check,
     "bench": bench,
     "explain": explain,
+    "profile": profile,
 }
 
 

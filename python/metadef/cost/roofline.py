@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from metadef.cost.work import FLOATS
 from metadef.device.limits import Limits
 
 
@@ -27,16 +28,15 @@ def bound(
 
     `traffic` has all levels, nearest first. What was not measured bounds nothing.
     """
+    arithmetic = {
+        element: count / rate * 1e9
+        for element, count in operations.items()
+        if element in FLOATS and (rate := limits.flops(element, threads)) is not None
+    }
     least = Bound(0.0, "")
-    seconds = 0.0
-    most = ""
-    for element, count in operations.items():
-        rate = limits.flops(element, threads) if element.lstrip("b").startswith("f") else None
-        if rate is not None and count:
-            seconds += count / rate
-            most = max(most, element, key=lambda e: operations.get(e, 0))
-    if seconds > 0:
-        least = Bound(seconds * 1e9, most)
+    if any(arithmetic.values()):
+        slowest = max(arithmetic, key=lambda element: arithmetic[element])
+        least = Bound(sum(arithmetic.values()), slowest)
     passing = sum(traffic.values())
     for level, found in traffic.items():
         bandwidth = limits.bandwidth(level, threads)

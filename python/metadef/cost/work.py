@@ -14,7 +14,8 @@ from metadef.cost.op_flops import UNCOUNTED, op_flops
 from metadef.dialects.metadef.shapes import shape_of
 from metadef.symbolic import Dim, product
 
-_FLOATS = ("f16", "bf16", "f32", "f64")
+#: element types whose operations count as flops
+FLOATS = ("f16", "bf16", "f32", "f64")
 #: ops that read of their first operand as much as they give
 _PARTIAL = ("metadef.slice", "metadef.take", "metadef.gather")
 #: ops that hand on what they are given under other dims
@@ -32,7 +33,7 @@ class Amounts:
     @property
     def flops(self) -> int:
         """The operations on floats."""
-        return sum(n for element, n in self.operations.items() if element in _FLOATS)
+        return sum(n for element, n in self.operations.items() if element in FLOATS)
 
     @property
     def bytes(self) -> int:

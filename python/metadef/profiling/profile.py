@@ -55,6 +55,15 @@ class KernelProfile:
         return self.limit_ns / self.ns if self.ns else 0.0
 
     @property
+    def places(self) -> list[str]:
+        """Its source lines without their folders, one text a file: `model.py:41,43`."""
+        by_file: dict[str, list[str]] = {}
+        for line in self.lines:
+            file, _, number = line.rpartition("/")[2].rpartition(":")
+            by_file.setdefault(file, []).append(number)
+        return [f"{file}:{','.join(numbers)}" for file, numbers in by_file.items()]
+
+    @property
     def balance(self) -> float:
         """The mean over the busiest of the threads' times: 1 when all work equally long."""
         most = max(self.thread_ns, default=0.0)
