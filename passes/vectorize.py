@@ -68,6 +68,7 @@ def target_of(module: ir.Operation) -> Target:
         vector_registers=spec.vector_registers,
         l1_bytes=l1.bytes if l1 else Target.l1_bytes,
         l2_bytes=l2.bytes if l2 else Target.l2_bytes,
+        cores=spec.cores,
     )
 
 

@@ -14,6 +14,7 @@ from .control import loop
 from .index_math import value
 from .lane_folds import LaneFold
 from .memory import Cell, Corner, Point
+from .prefetch import Prefetch
 from .schedule import combiners
 from .stage import point_add
 
@@ -25,11 +26,14 @@ _UNROLLED_BODY_OPS = 12
 class BlockEmitter:
     """Builds register blocks of one stage at the insertion point.
 
-    Stack space is taken at the start of `entry`.
+    Stack space is taken at the start of `entry`. With `adds_up` the sums are added to what the
+    output holds; `prefetch` says what to fetch meanwhile.
     """
 
     cells: BlockCells
     entry: ir.Block
+    adds_up: bool = False
+    prefetch: Prefetch | None = None
 
     def emit(self, point: Point, rows: int, vectors: Sequence[Vector]) -> None:
         """Compute the block at `point`: `rows` rows by `vectors`."""
@@ -48,18 +52,33 @@ class BlockEmitter:
             self.cells.inner(point, rows, vectors, {})
             return []
         cells = [(i, v) for i in range(rows) for v in vectors]
-        start = [self.cells.start(k, point, i, v) for k in outputs for i, v in cells]
-        chunked = all(c is not None and c.op == "arith.addf" for c in combiners(stage)) and len(
-            outputs
-        ) == len(stage.outputs)
+
+        def held() -> list[ir.Value]:
+            return [self.cells.start(k, point, i, v) for k in outputs for i, v in cells]
+
+        if self.adds_up:
+            types = [v.lanes.type(stage.outputs[k].element) for k in outputs for _, v in cells]
+            start = [constant_splat(t, 0.0) for t in types]
+        else:
+            start = held()
+        chunked = (
+            not self.adds_up
+            and all(c is not None and c.op == "arith.addf" for c in combiners(stage))
+            and len(outputs) == len(stage.outputs)
+        )
+
+        fetch = self.prefetch.of_block(point) if self.prefetch else lambda at: None
 
         def step(at: Point, carried: list[ir.Value]) -> list[ir.Value]:
+            fetch(at)
             running = {
                 k: carried[n * len(cells) : (n + 1) * len(cells)] for n, k in enumerate(outputs)
             }
             return self.cells.inner(at, rows, vectors, running)
 
         final = self.cells.loops(stage.reduction_dims, point, start, step, chunked)
+        if self.adds_up:
+            final = [ir.arith.addf(a, b) for a, b in zip(held(), final, strict=True)]
         return [final[n * len(cells) : (n + 1) * len(cells)] for n in range(len(outputs))]
 
     def _finish(
@@ -142,4 +161,3 @@ class BlockEmitter:
         )
         for x, y in zip(epilogue.outputs, yielded, strict=True):
             memory.store(x, at, y, v.lanes)
-

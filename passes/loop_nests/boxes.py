@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import transposed
-from .access import Access
+from .blocking import Blocking
 from .grouping import Nest
 from .index_math import Index
 from .schedule import Schedule, Target
@@ -17,7 +17,9 @@ _BOX_BLOCKS = 4
 _BOX_VECTORS = 4
 
 
-def box_sizes(nest: Nest, schedules: list[Schedule]) -> list[tuple[Index, int]]:
+def box_sizes(
+    nest: Nest, schedules: list[Schedule], blocking: Blocking | None
+) -> list[tuple[Index, int]]:
     """Return (extent, box size) for each common loop."""
     boxes: list[tuple[Index, int]] = []
     single = len(nest.stages) == 1
@@ -25,7 +27,10 @@ def box_sizes(nest: Nest, schedules: list[Schedule]) -> list[tuple[Index, int]]:
     tiles = {} if single else _tiles(nest, schedules)
     for c, dim in enumerate(nest.common[0]):
         extent = first.extents[dim]
-        size = _single_box(first, schedules[0], dim) if single else tiles.get(c, 1)
+        if blocking is not None:
+            size = blocking.box.get(dim, 1)
+        else:
+            size = _single_box(first, schedules[0], dim) if single else tiles.get(c, 1)
         boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
     return [(extent, max(size, 1)) for extent, size in boxes]
 
@@ -67,35 +72,18 @@ def _tiles(nest: Nest, schedules: list[Schedule]) -> dict[int, int]:
     return tiles
 
 
-def task_order(nest: Nest, schedules: list[Schedule], target: Target) -> list[int]:
+def task_order(
+    nest: Nest, schedules: list[Schedule], target: Target, blocking: Blocking | None
+) -> list[int]:
     """Return the common loops from the outermost task digit to the innermost.
 
-    Panels go outside when what the lanes read does not fit the second cache level, so that
-    each panel is read once; inside otherwise, so that the rows are.
+    Of a product the rows go outside: those of a box stay in the second cache level while the
+    panels pass by.
     """
     order = list(range(len(nest.common[0])))
-    stage, schedule = nest.stages[0], schedules[0]
-    if len(nest.stages) > 1 or schedule.lanes not in nest.common[0]:
-        return order
-    c = nest.common[0].index(schedule.lanes)
-    if stage.reduction_dims and _panel_bytes(stage, schedule) > target.l2_bytes // 2:
+    lanes = schedules[0].lanes
+    if blocking is not None and lanes in nest.common[0]:
+        c = nest.common[0].index(lanes)
         order.remove(c)
-        order.insert(0, c)
+        order.append(c)
     return order
-
-
-def _panel_bytes(stage: Stage, schedule: Schedule) -> int:
-    """Return the bytes that inputs moving with the lanes and not with the rows hold."""
-    total = 0
-    for x in stage.inputs:
-        if not isinstance(x, Access) or schedule.lanes is None or not x.moves(schedule.lanes):
-            continue
-        if schedule.row_dim is not None and x.moves(schedule.row_dim):
-            continue
-        size = 4
-        for d in range(len(stage.extents)):
-            extent = stage.extents[d]
-            if x.moves(d):
-                size *= extent if isinstance(extent, int) else 64
-        total += size
-    return total

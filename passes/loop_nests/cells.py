@@ -53,6 +53,8 @@ class BlockCells:
             return step(point, carried)
         d, rest = dims[0], dims[1:]
         base, extent = self.bounds[d]
+        if isinstance(extent, int) and extent == 0:
+            return carried
         if isinstance(extent, int) and extent == 1:
             return self.loops(rest, moved(point, d, base), carried, step, chunked)
         if chunked and not rest and not (isinstance(extent, int) and extent <= 4 * CHUNK):

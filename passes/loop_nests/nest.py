@@ -7,12 +7,13 @@ numbers. In a box every stage runs one after another over its own dims.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from metadef import ir
 
-from .access import FlatBuffer
+from .access import Access, FlatBuffer
 from .block import BlockEmitter
+from .blocking import Blocking, block_for_caches, rows_in, rows_size, sums_in, sums_size
 from .body import Lanes
 from .boxes import box_sizes, task_order
 from .cells import BlockCells, Vector, moved
@@ -20,7 +21,9 @@ from .control import branch, loop
 from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
 from .memory import CellMemory, Point, masked, needs_known_tail
-from .private_tiles import PrivateTile, localise, private_tiles
+from .prefetch import Prefetch, next_panel
+from .private_tiles import PrivateTile, localise, private_tile, private_tiles
+from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
 from .stage import Stage
 
@@ -45,13 +48,17 @@ class NestEmitter:
     def emit(self, nest: Nest) -> None:
         """Build one nest: tasks, boxes, stages."""
         schedules = [choose(s, s.extents, self.target) for s in nest.stages]
-        boxes = box_sizes(nest, schedules)
-        order = task_order(nest, schedules, self.target)
+        blocking = None
+        if len(nest.stages) == 1:
+            blocking = block_for_caches(nest.stages[0], schedules[0], self.target)
+        boxes = box_sizes(nest, schedules, blocking)
+        order = task_order(nest, schedules, self.target, blocking)
         counts = [ceildiv(extent, size) for extent, size in boxes]
         total: Index = 1
         for count in counts:
             total = mul(total, count)
         private = private_tiles(nest, boxes, self.entry)
+        sums, rows = self._chunk_tiles(nest.stages[0], blocking)
 
         def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             at: list[Index] = [0] * len(boxes)
@@ -60,14 +67,34 @@ class NestEmitter:
                 at[c], left = rem(left, counts[c]), div(left, counts[c])
             if order:
                 at[order[0]] = left
-            self._split_tails(nest, schedules, boxes, counts, at, private)
+            self._split_tails(boxes, counts, at, box)
             return []
+
+        def box(bases: list[Index], sizes: list[Index]) -> None:
+            if blocking is not None:
+                self._product(nest.stages[0], schedules[0], blocking, bases, sizes, sums, rows)
+            else:
+                self._box(nest, schedules, bases, sizes, private)
 
         lower, upper = self._share(total)
         loop(lower, upper, 1, [], one_task)
-        for tile in private.values():
-            if tile.heap is not None:
+        for tile in [*private.values(), sums, rows]:
+            if tile is not None and tile.heap is not None:
                 ir.memref.dealloc(tile.heap)
+
+    def _chunk_tiles(
+        self, stage: Stage, blocking: Blocking | None
+    ) -> tuple[PrivateTile | None, PrivateTile | None]:
+        """Return memory for a box's sums, where the output cannot hold them, and copied rows."""
+        sums = rows = None
+        if blocking is not None and blocking.sums_apart:
+            size = sums_size(stage, blocking.box)
+            sums = private_tile(stage.outputs[0].element, size, self.entry)
+        if blocking is not None and blocking.copied is not None:
+            x = stage.inputs[blocking.copied]
+            assert isinstance(x, Access)
+            rows = private_tile(x.element, rows_size(stage, blocking), self.entry)
+        return sums, rows
 
     def _share(self, total: Index) -> tuple[Index, Index]:
         """Return this thread's run of tasks."""
@@ -78,19 +105,16 @@ class NestEmitter:
 
     def _split_tails(
         self,
-        nest: Nest,
-        schedules: list[Schedule],
         boxes: list[tuple[Index, int]],
         counts: list[Index],
         at: list[Index],
-        private: dict[ir.Value, PrivateTile],
+        box: Callable[[list[Index], list[Index]], None],
     ) -> None:
         """Build the box for whole tiles, and again for the last ones where they are smaller."""
 
         def build(c: int, sizes: list[Index]) -> None:
             if c == len(boxes):
-                bases = [mul(i, size) for i, (_, size) in zip(at, boxes, strict=True)]
-                self._box(nest, schedules, bases, sizes, private)
+                box([mul(i, size) for i, (_, size) in zip(at, boxes, strict=True)], sizes)
                 return
             extent, size = boxes[c]
             tail: Index
@@ -137,38 +161,113 @@ class NestEmitter:
                 schedule = choose(local, tuple(e for _, e in bounds), self.target)
             self._stage(local, schedule, bounds)
 
-    def _stage(self, stage: Stage, schedule: Schedule, bounds: list[tuple[Index, Index]]) -> None:
+    def _product(
+        self,
+        stage: Stage,
+        schedule: Schedule,
+        blocking: Blocking,
+        bases: list[Index],
+        sizes: list[Index],
+        held: PrivateTile | None,
+        rows: PrivateTile | None,
+    ) -> None:
+        """Run a product over the box at `bases`, chunk by chunk of its reduction."""
+        bounds: list[tuple[Index, Index]] = [(0, e) for e in stage.extents]
+        for d, base, size in zip(stage.parallel_dims, bases, sizes, strict=True):
+            bounds[d] = (base, size)
+        if not blocking.chunks:
+            ahead = next_panel(stage, schedule, blocking.box, bounds)
+            self._stage(stage, schedule, bounds, prefetch=ahead)
+            return
+        nothing = [(b, 0 if stage.reduction[d] else e) for d, (b, e) in enumerate(bounds)]
+        output = stage.outputs[0]
+        if held is not None:
+            assert schedule.lanes is not None
+            stage = sums_in(stage, blocking.box, bounds, held.flat, schedule.lanes)
+        sums = replace(stage, epilogue=None, init=[None])
+        if stage.init[0] is not None:
+            self._stage(replace(stage, epilogue=None), schedule, nothing)
+
+        def over(dims: list[int]) -> None:
+            if not dims:
+                near = sums if rows is None else _with_rows(sums, schedule, blocking, bounds, rows)
+                ahead = next_panel(stage, schedule, blocking.box, bounds)
+                self._stage(near, schedule, bounds, adds_up=True, prefetch=ahead)
+                return
+            d, size = dims[0], blocking.chunks[dims[0]]
+            base, extent = bounds[d]
+            end = add(base, extent)
+            even = isinstance(extent, int) and extent % size == 0
+
+            def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+                bounds[d] = (i, size if even else minimum(sub(end, i), size))
+                over(dims[1:])
+                return []
+
+            loop(base, end, size, [], one)
+            bounds[d] = (base, extent)
+
+        over(list(blocking.chunks))
+        if stage.epilogue is not None:
+            self._stage(replace(stage, init=[None]), schedule, nothing)
+        elif held is not None:
+            assert schedule.lanes is not None
+            dims = [*(d for d in stage.parallel_dims if d != schedule.lanes), schedule.lanes]
+            copy_rows(stage.outputs[0], output, dims, bounds, schedule.width)
+
+    def _stage(
+        self,
+        stage: Stage,
+        schedule: Schedule,
+        bounds: list[tuple[Index, Index]],
+        adds_up: bool = False,
+        prefetch: Prefetch | None = None,
+    ) -> None:
         """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""
         cells = BlockCells(stage, schedule, bounds, CellMemory(schedule, self.flat))
-        emitter = BlockEmitter(cells, self.entry)
+        emitter = BlockEmitter(cells, self.entry, adds_up, prefetch)
         inner = {schedule.lanes, schedule.row_dim} - {None}
         outer = [d for d in stage.parallel_dims if d not in inner]
         start = tuple(base for base, _ in bounds)
 
-        def over(dims: list[int], point: Point) -> None:
+        def over(dims: list[int], point: Point, body: Callable[[Point], None]) -> None:
             if not dims:
-                self._panels(emitter, point)
+                body(point)
                 return
             d = dims[0]
             base, extent = bounds[d]
             if isinstance(extent, int) and extent == 1:
-                over(dims[1:], point)
+                over(dims[1:], moved(point, d, base), body)
                 return
 
             def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                over(dims[1:], moved(point, d, i))
+                over(dims[1:], moved(point, d, i), body)
                 return []
 
             loop(base, add(base, extent), 1, [], one)
 
-        over(outer, start)
+        def rows(point: Point, vectors: list[Vector]) -> None:
+            self._rows(emitter, point, vectors)
 
-    def _panels(self, emitter: BlockEmitter, point: Point) -> None:
+        if stage.reduction_dims and schedule.row_dim is not None:
+            # Panels outside: one stays in the first cache level while all rows of the box pass.
+            self._panels(
+                emitter, start, lambda p, vectors: over(outer, p, lambda q: rows(q, vectors))
+            )
+        else:
+            over(outer, start, lambda p: self._panels(emitter, p, rows))
+
+    def _panels(
+        self,
+        emitter: BlockEmitter,
+        point: Point,
+        rows: Callable[[Point, list[Vector]], None],
+    ) -> None:
         """Cover the lanes' dim: whole panels, then the vectors and lanes that are left."""
         schedule = emitter.cells.schedule
         d = schedule.lanes
         if d is None or schedule.over_reduction:
-            self._rows(emitter, point, [Vector(0, Lanes(1))])
+            rows(point, [Vector(0, Lanes(1))])
             return
         base, extent = emitter.cells.bounds[d]
         width, panel = schedule.width, schedule.panel
@@ -178,7 +277,7 @@ class NestEmitter:
             return moved(point, d, i)
 
         whole = mul(div(extent, panel), panel)
-        self._run(base, add(base, whole), panel, lambda i: self._rows(emitter, at(i), full))
+        self._run(base, add(base, whole), panel, lambda i: rows(at(i), full))
         start, rest = add(base, whole), sub(extent, whole)
         known_tail = needs_known_tail(emitter.cells.stage, schedule)
         if isinstance(rest, int):
@@ -186,20 +285,20 @@ class NestEmitter:
             if rest % width:
                 vectors = [*vectors, Vector(width * len(vectors), masked(width, rest % width))]
             if vectors:
-                self._rows(emitter, at(start), vectors)
+                rows(at(start), vectors)
             return
         singles = mul(div(rest, width), width)
         if schedule.vectors > 1:
             stop = add(start, singles)
-            self._run(start, stop, width, lambda i: self._rows(emitter, at(i), full[:1]))
+            self._run(start, stop, width, lambda i: rows(at(i), full[:1]))
             start, rest = stop, sub(rest, singles)
         if known_tail:
             scalar = [Vector(0, Lanes(1))]
-            self._run(start, add(start, rest), 1, lambda i: self._rows(emitter, at(i), scalar))
+            self._run(start, add(start, rest), 1, lambda i: rows(at(i), scalar))
             return
 
         def tail() -> list[ir.Value]:
-            self._rows(emitter, at(start), [Vector(0, masked(width, rest))])
+            rows(at(start), [Vector(0, masked(width, rest))])
             return []
 
         branch(ir.arith.cmpi(ir.arith.CmpIPredicate.sgt, value(rest), value(0)), [], tail)
@@ -246,6 +345,23 @@ class NestEmitter:
             return []
 
         loop(start, stop, step, [], one)
+
+
+def _with_rows(
+    stage: Stage,
+    schedule: Schedule,
+    blocking: Blocking,
+    bounds: list[tuple[Index, Index]],
+    tile: PrivateTile,
+) -> Stage:
+    """Copy the rows of a box and chunk; return the stage that reads the copy."""
+    assert blocking.copied is not None
+    x = stage.inputs[blocking.copied]
+    assert isinstance(x, Access)
+    near, dims = rows_in(stage, blocking, bounds, tile.flat)
+    copy_rows(x, near, dims, bounds, schedule.width)
+    inputs = [near if k == blocking.copied else y for k, y in enumerate(stage.inputs)]
+    return replace(stage, inputs=inputs)
 
 
 def _turns(start: ir.Value, stop: ir.Value, step: int) -> int | None:

@@ -50,14 +50,19 @@ def _tile(
     for d, stride in enumerate(x.strides):
         extent = boxes[common.index(d)][1] if d in common else stage.extents[d]
         size = add(size, mul(sub(extent, 1), stride))
+    return private_tile(x.element, size, entry)
+
+
+def private_tile(element: ir.Type, size: Index, entry: ir.Block) -> PrivateTile:
+    """Return memory for `size` elements: a small known size on the stack, the rest elsewhere."""
     dynamic = ir.ShapedType.get_dynamic_size()
     if isinstance(size, int) and size * 8 <= _STACK_BYTES:
         with ir.InsertionPoint.at_block_begin(entry):
-            type_ = ir.MemRefType.get([size], x.element)
+            type_ = ir.MemRefType.get([size], element)
             stack = ir.memref.alloca(type_, [], [], alignment=64)
-            flat = ir.memref.cast(ir.MemRefType.get([dynamic], x.element), stack)
+            flat = ir.memref.cast(ir.MemRefType.get([dynamic], element), stack)
         return PrivateTile(flat, None)
-    heap = ir.memref.alloc(ir.MemRefType.get([dynamic], x.element), [value(size)], [], alignment=64)
+    heap = ir.memref.alloc(ir.MemRefType.get([dynamic], element), [value(size)], [], alignment=64)
     heap.owner.attributes[PRIVATE] = ir.UnitAttr.get()
     return PrivateTile(heap, heap)
 

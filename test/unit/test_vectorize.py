@@ -240,3 +240,35 @@ def test_loop_index_in_a_body() -> None:
     x, y = normal(3, 37), np.zeros((3, 37), np.float32)
     run(function([("%x", memref(3, 37)), ("%y", memref(3, 37))], body), [x, y])
     check(y, x.astype(np.float64) + np.arange(37))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(301, 4099, 33), (260, 6000, 16)])
+def test_long_products_are_cut_in_chunks(shape: tuple[int, int, int], threads: int) -> None:
+    """Rows of 16 KiB do not stay in the second cache level: sums wait in memory, rows are copied."""
+    m, k, n = shape
+    x, w = normal(m, k), normal(k, n)
+    y = np.zeros((m, n), np.float32)
+    product = generic(
+        ["d0, d2", "d2, d1", "d0, d1"],
+        "ppr",
+        [("%x", memref(m, k)), ("%w", memref(k, n))],
+        [("%t", memref(m, n))],
+        "%p = arith.mulf %i0, %i1 : f32\n%s = arith.addf %o0, %p : f32",
+        ["%s"],
+    )
+    double = generic(
+        ["d0, d1", "d0, d1"],
+        "pp",
+        [("%t", memref(m, n))],
+        [("%y", memref(m, n))],
+        "%s = arith.addf %i0, %i0 : f32",
+        ["%s"],
+    )
+    body = f"%t = memref.alloc() : {memref(m, n)}\n" + fill("%zero", "%t", memref(m, n))
+    arguments = [("%x", memref(m, k)), ("%w", memref(k, n)), ("%y", memref(m, n))]
+    text = function(arguments, body + product + double)
+    run(text, [x, w, y], threads=threads, scratch=1 << 25)
+    expected = 2 * (x.astype(np.float64) @ w.astype(np.float64))
+    # sqrt(K) roundings, in a random walk, of sums of size sqrt(K); doubled.
+    assert np.abs(y - expected).max() <= 2 * k * 2**-24

@@ -1,0 +1,267 @@
+"""Cache blocking of products: boxes of rows and panels, and chunks of the reduction.
+
+A product streams a panel of one operand past blocks of rows of the other. The rows of a box stay
+in the second cache level while the panels pass by. Where the reduction is so long that only few
+would, it is cut in chunks, between which the sums are in memory (Goto and van de Geijn 2008,
+"Anatomy of high-performance matrix multiplication").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from metadef import ir
+
+from .access import Access
+from .index_math import Index, mul, sub
+from .schedule import Schedule, Target, combiners
+from .stage import Stage
+
+# Register blocks of rows and panels in a box, at most.
+_MOST_ROW_BLOCKS = 24
+_MOST_PANELS = 16
+# So few in the cache are not worth the loads of a panel: the reduction is cut in chunks.
+_FEW_ROW_BLOCKS = 4
+# A row stride from which the rows of a box are on other pages and fall on few sets of a cache.
+_FAR_BYTES = 2048
+# Boxes for each core, so that no core waits long for another.
+_TASKS_PER_CORE = 4
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Turns of each parallel dim in a box, and of the reduction dims in a chunk (none: whole).
+
+    `copied` is the input whose rows are far apart, so that a box copies its chunk of them; with
+    `sums_apart` a box has its sums in memory of its own.
+    """
+
+    box: dict[int, int]
+    chunks: dict[int, int] = field(default_factory=dict)
+    copied: int | None = None
+    sums_apart: bool = False
+
+
+def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocking | None:
+    """Return the blocking of a product; None for what reuses no operand along its rows."""
+    lanes, row_dim = schedule.lanes, schedule.row_dim
+    if lanes is None or row_dim is None or schedule.over_reduction or not stage.reduction_dims:
+        return None
+    if len(stage.outputs) != 1 or not stage.accumulates(0):
+        return None
+    panels = [x for x in _inputs(stage) if x.moves(lanes) and not x.moves(row_dim)]
+    rows = [x for x in _inputs(stage) if x.moves(row_dim) and not x.moves(lanes)]
+    if not panels or not rows:
+        return None
+    row_dims = _row_dims(stage, schedule, panels)
+    row_bytes = sum(_bytes(x) for x in rows) * schedule.rows
+    chunks: dict[int, int] = {}
+    blocks = _resident_blocks(stage, row_bytes, chunks, target)
+    many = _row_blocks(stage, schedule, row_dims) > _MOST_ROW_BLOCKS
+    if blocks < _FEW_ROW_BLOCKS and many and _is_sum(stage):
+        step = schedule.panel * sum(_bytes(x) for x in panels)
+        chunks = _chunks(stage, step, target)
+        blocks = _resident_blocks(stage, row_bytes, chunks, target)
+    box = _rows_of_box(stage, schedule, row_dims, min(blocks, _MOST_ROW_BLOCKS))
+    box[lanes] = schedule.panel * (_MOST_PANELS if chunks else 1)
+    box = _shared_out(stage, schedule, box, target.cores)
+    apart = stage.epilogue is not None or _is_far(stage.outputs[0], row_dim)
+    copied = _far_rows(stage, row_dim, rows, chunks)
+    return Blocking(box, chunks, copied, bool(chunks) and apart)
+
+
+def _resident_blocks(stage: Stage, row_bytes: int, chunks: dict[int, int], target: Target) -> int:
+    """Return how many register blocks, of rows of `row_bytes` at one index of the reduction, fill
+    half of the second cache level."""
+    return max(1, target.l2_bytes // 2 // (_depth(stage, chunks) * row_bytes))
+
+
+def _is_sum(stage: Stage) -> bool:
+    (fold,) = combiners(stage)
+    return fold is not None and fold.op == "arith.addf"
+
+
+def _inputs(stage: Stage) -> list[Access]:
+    return [x for x in stage.inputs if isinstance(x, Access)]
+
+
+def _row_dims(stage: Stage, schedule: Schedule, panels: list[Access]) -> list[int]:
+    """Return the dims whose turns all read the same panels: the rows' own, then the inner ones."""
+    others = [
+        d for d in reversed(stage.parallel_dims) if d not in (schedule.row_dim, schedule.lanes)
+    ]
+    assert schedule.row_dim is not None
+    return [schedule.row_dim] + [d for d in others if not any(x.moves(d) for x in panels)]
+
+
+def _row_blocks(stage: Stage, schedule: Schedule, row_dims: list[int]) -> int:
+    """Return the register blocks of rows that read the same panels (unknown: many)."""
+    total = 1
+    for d in row_dims:
+        extent = stage.extents[d]
+        if not isinstance(extent, int):
+            return _MOST_ROW_BLOCKS + 1
+        total *= -(-extent // schedule.rows) if d == schedule.row_dim else extent
+    return total
+
+
+def _chunks(stage: Stage, step: int, target: Target) -> dict[int, int]:
+    """Split the reduction so that a chunk of a panel takes an eighth of the second cache level.
+
+    `step` is the bytes of a panel at one index of the reduction.
+    """
+    most = max(1, target.l2_bytes // 8 // step)
+    chunks: dict[int, int] = {}
+    inside = 1
+    for d in reversed(stage.reduction_dims):
+        extent = stage.extents[d]
+        if chunks:
+            chunks[d] = 1
+        elif isinstance(extent, int) and inside * extent <= most:
+            inside *= extent
+        else:
+            chunks[d] = _even(extent, max(1, most // inside))
+    return dict(reversed(chunks.items()))
+
+
+def _even(extent: Index, most: int) -> int:
+    if not isinstance(extent, int):
+        return most
+    return -(-extent // -(-extent // most))
+
+
+def _depth(stage: Stage, chunks: dict[int, int]) -> int:
+    """Return about how many indices of the reduction a chunk has."""
+    depth = 1
+    for d in stage.reduction_dims:
+        extent = chunks.get(d, stage.extents[d])
+        depth *= extent if isinstance(extent, int) else 1024
+    return depth
+
+
+def _rows_of_box(
+    stage: Stage, schedule: Schedule, row_dims: list[int], most: int
+) -> dict[int, int]:
+    """Return how many turns of the dims of rows hold at most `most` register blocks of rows."""
+    box = {}
+    for d in row_dims:
+        extent = stage.extents[d]
+        unit = schedule.rows if d == schedule.row_dim else 1
+        if not isinstance(extent, int):
+            box[d] = unit * most
+            break
+        blocks = -(-extent // unit)
+        boxes = -(-blocks // most)
+        box[d] = unit * -(-blocks // boxes)
+        most //= blocks
+        if most < 2:
+            break
+    return box
+
+
+def _shared_out(
+    stage: Stage, schedule: Schedule, box: dict[int, int], cores: int
+) -> dict[int, int]:
+    """Halve a box, its panels first, until there are enough boxes for the cores."""
+    units = {schedule.lanes: schedule.panel, schedule.row_dim: schedule.rows}
+    while _tasks(stage, box) < _TASKS_PER_CORE * cores:
+        wide = [d for d in (schedule.lanes, *reversed(box)) if d is not None]
+        large = [d for d in wide if box[d] > units.get(d, 1)]
+        if not large:
+            break
+        unit = units.get(large[0], 1)
+        box = box | {large[0]: -(-box[large[0]] // unit // 2) * unit}
+    return box
+
+
+def _tasks(stage: Stage, box: dict[int, int]) -> int:
+    total = 1
+    for d in stage.parallel_dims:
+        extent = stage.extents[d]
+        total *= -(-extent // box.get(d, 1)) if isinstance(extent, int) else 1
+    return total
+
+
+def _far_rows(
+    stage: Stage,
+    row_dim: int,
+    rows: list[Access],
+    chunks: dict[int, int],
+) -> int | None:
+    """Return the input of rows that a box should copy: far apart, dense along the reduction."""
+    if not chunks or len(rows) != 1 or rows[0].nonlinear:
+        return None
+    x = rows[0]
+    inner = x.strides[stage.reduction_dims[-1]]
+    dense = isinstance(inner, int) and inner == 1
+    known = all(isinstance(chunks.get(d, stage.extents[d]), int) for d in stage.reduction_dims)
+    return stage.inputs.index(x) if dense and known and _is_far(x, row_dim) else None
+
+
+def _is_far(x: Access, dim: int) -> bool:
+    stride = x.strides[dim]
+    return not isinstance(stride, int) or stride * _bytes(x) >= _FAR_BYTES
+
+
+def sums_size(stage: Stage, box: dict[int, int]) -> int:
+    """Return the elements of the sums of one box."""
+    return prod(box.get(d, 1) for d in stage.parallel_dims)
+
+
+def sums_in(
+    stage: Stage, box: dict[int, int], bounds: list[tuple[Index, Index]], tile: ir.Value, lanes: int
+) -> Stage:
+    """Return the stage with the sums of the box at `bounds` in `tile`, lanes side by side."""
+    dims = [*(d for d in stage.parallel_dims if d != lanes), lanes]
+    return replace(stage, outputs=[_tiled(stage.outputs[0], dims, box, bounds, tile)])
+
+
+def rows_size(stage: Stage, blocking: Blocking) -> int:
+    """Return the elements of the copied rows of one box and chunk."""
+    return prod(_rows_turns(stage, blocking).values())
+
+
+def rows_in(
+    stage: Stage, blocking: Blocking, bounds: list[tuple[Index, Index]], tile: ir.Value
+) -> tuple[Access, list[int]]:
+    """Return the access of the copied rows in `tile` for the chunk at `bounds`, and its dims."""
+    assert blocking.copied is not None
+    x = stage.inputs[blocking.copied]
+    assert isinstance(x, Access)
+    turns = _rows_turns(stage, blocking)
+    return _tiled(x, list(turns), turns, bounds, tile), list(turns)
+
+
+def _rows_turns(stage: Stage, blocking: Blocking) -> dict[int, int]:
+    assert blocking.copied is not None
+    x = stage.inputs[blocking.copied]
+    assert isinstance(x, Access)
+    turns = {d: blocking.box.get(d, 1) for d in stage.parallel_dims if x.moves(d)}
+    for d in stage.reduction_dims:
+        extent = blocking.chunks.get(d, stage.extents[d])
+        assert isinstance(extent, int), "a chunk of known size"
+        turns[d] = extent
+    return turns
+
+
+def _tiled(
+    x: Access,
+    dims: list[int],
+    turns: dict[int, int],
+    bounds: list[tuple[Index, Index]],
+    tile: ir.Value,
+) -> Access:
+    """Return the access of a dense tile with the axes `dims`, the last one innermost."""
+    strides: list[Index] = [0] * len(x.strides)
+    offset: Index = 0
+    size = 1
+    for d in reversed(dims):
+        strides[d] = size
+        size *= turns.get(d, 1)
+        offset = sub(offset, mul(bounds[d][0], strides[d]))
+    return Access(tile, x.element, offset, tuple(strides))
+
+
+def _bytes(x: Access) -> int:
+    return max(1, int(x.element.width) // 8)

@@ -1,0 +1,94 @@
+"""Fetch a product's next panel while the rows of a box pass by the present one.
+
+Otherwise the first rows to meet a panel wait for memory, and the others for nothing. Each register
+block fetches its share, a few elements further on at each step of the reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from metadef import ir
+
+from .access import Access
+from .index_math import Index, add, mul, sub, value
+from .memory import Point
+from .schedule import Schedule
+from .stage import Stage
+
+# Into the second cache level: the first holds the present panel.
+_LOCALITY = 2
+
+
+@dataclass(frozen=True)
+class Prefetch:
+    """The fetches of the panel after the present one.
+
+    `blocks` gives for each dim of rows the blocks in its turns, the innermost first; `step` is the
+    dim of the reduction that walks a panel.
+    """
+
+    panel: Access
+    lanes: int
+    width: int
+    step: int
+    blocks: tuple[tuple[int, int, int], ...]
+    bounds: tuple[tuple[Index, Index], ...]
+
+    def of_block(self, block: Point) -> Callable[[Point], None]:
+        """Return what builds the fetch at a point of the reduction of the block at `block`."""
+        number: Index = 0
+        count = 1
+        for d, turns, blocks in self.blocks:
+            base, _ = self.bounds[d]
+            number = add(number, mul(_divided(sub(block[d], base), turns), count))
+            count *= blocks
+        base, depth = self.bounds[self.step]
+        share = -(-self.width // count)
+        corner = list(block)
+        corner[self.lanes] = add(block[self.lanes], self.width)
+        corner[self.step] = base
+        start = add(self.panel.address(tuple(corner)), mul(number, mul(depth, share)))
+
+        def fetch(at: Point) -> None:
+            address = add(start, mul(sub(at[self.step], base), share))
+            ir.memref.prefetch(
+                self.panel.buffer,
+                [value(address)],
+                is_write=False,
+                locality_hint=_LOCALITY,
+                is_data_cache=True,
+            )
+
+        return fetch
+
+
+def _divided(i: Index, by: int) -> Index:
+    if isinstance(i, int):
+        return i // by
+    return i if by == 1 else ir.arith.divui(i, value(by))
+
+
+def next_panel(
+    stage: Stage, schedule: Schedule, box: dict[int, int], bounds: list[tuple[Index, Index]]
+) -> Prefetch | None:
+    """Return the fetches for a box of a product; None where its panels are not packed.
+
+    Nor where each panel meets one register block only: then nothing waits but for the panel.
+    """
+    lanes, row_dim = schedule.lanes, schedule.row_dim
+    assert lanes is not None and row_dim is not None
+    panels = [x for x in stage.inputs if isinstance(x, Access) and x.is_nonlinear(lanes)]
+    step = stage.reduction_dims[-1]
+    if len(panels) != 1 or panels[0].strides[step] != schedule.panel:
+        return None
+    blocks = []
+    total = 1
+    for d in [row_dim, *(d for d in reversed(list(box)) if d not in (row_dim, lanes))]:
+        turns = schedule.rows if d == row_dim else 1
+        blocks.append((d, turns, -(-box[d] // turns)))
+        total *= blocks[-1][2]
+    if total == 1:
+        return None
+    return Prefetch(panels[0], lanes, schedule.panel, step, tuple(blocks), tuple(bounds))
