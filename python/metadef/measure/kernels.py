@@ -31,8 +31,8 @@ class Kernel:
 
 
 def lanes(spec: DeviceSpec, element: str) -> int:
-    """Return the elements of a vector register."""
-    return max(1, spec.vector_bits // int(element[1:]))
+    """Return the elements of a vector; wider registers than of 512 bits work on parts."""
+    return max(1, min(spec.vector_bits, 512) // int(element[1:]))
 
 
 def grain(spec: DeviceSpec) -> int:
@@ -92,7 +92,7 @@ def read(spec: DeviceSpec) -> Kernel:
 def copy(spec: DeviceSpec, *, streaming: bool = False) -> Kernel:
     """Copy the thread's part of x to y; `streaming` stores go past the caches."""
     vector = _vector(spec, "f32")
-    hint = f" {{nontemporal = true, alignment = {spec.vector_bits // 8} : i64}}" * streaming
+    hint = f" {{nontemporal = true, alignment = {4 * lanes(spec, 'f32')} : i64}}" * streaming
     to = f"memref<?xf32>, {vector}"
     lines = [
         *_places(spec),
