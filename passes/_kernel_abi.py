@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.diagnostics import MetadefError
 from metadef.symbolic import Dim
 
 SYMBOL = "metadef.symbol"
@@ -39,7 +40,11 @@ class Parameter:
 
 
 def parameters(function: ir.OpView) -> list[Parameter]:
-    """Return the arguments of a kernel with their roles."""
+    """Return the arguments of a kernel with their roles.
+
+    Raises:
+        MetadefError: an argument has no role in the ABI.
+    """
     arguments = list(ir.entry_block(function).arguments)
     attributes = _argument_attributes(function, len(arguments))
     plain = [
@@ -47,8 +52,9 @@ def parameters(function: ir.OpView) -> list[Parameter]:
         for i, (value, attrs) in enumerate(zip(arguments, attributes, strict=True))
         if isinstance(value.type, ir.IndexType) and SYMBOL not in attrs
     ]
-    name = ir.StringAttr(function.attributes["sym_name"]).value
-    assert len(plain) in (0, 2), f"kernel {name}: expected %tid and %nthreads, got {len(plain)}"
+    if len(plain) not in (0, 2):
+        wanted = f"the indices %tid and %nthreads, or neither, besides those with {SYMBOL}"
+        raise _unfit(function, f"expected {wanted}, got {len(plain)}")
     found = []
     for i, (value, attrs) in enumerate(zip(arguments, attributes, strict=True)):
         if SYMBOL in attrs:
@@ -61,11 +67,18 @@ def parameters(function: ir.OpView) -> list[Parameter]:
             role = "thread_scratch"
         else:
             role = "memref"
-        assert role in ("symbol", "tid", "nthreads") or isinstance(value.type, ir.MemRefType), (
-            f"kernel {name}: argument {i} has type {value.type}"
-        )
+        if "scratch" in role or role == "memref":
+            if not isinstance(value.type, ir.MemRefType):
+                raise _unfit(function, f"argument {i}: expected a memref, got {value.type}")
+            if role == "memref" and not value.type.has_static_shape and DIMS not in attrs:
+                raise _unfit(function, f"argument {i}: expected {DIMS} with {value.type}")
         found.append(Parameter(role, value, attrs))
     return found
+
+
+def _unfit(function: ir.OpView, problem: str) -> MetadefError:
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    return MetadefError(f"'func.func' op: kernel '{name}': {problem}; from {function.location}")
 
 
 def scratch_bytes(function: ir.OpView) -> Dim:
@@ -197,7 +210,6 @@ def _memref(pointer: ir.Value, role: Parameter, symbols: Mapping[str, ir.Value])
     type_ = ir.MemRefType(role.value.type)
     sizes = [Dim.of(size) if size != _DYNAMIC else None for size in type_.shape]
     if None in sizes and role.role == "memref":
-        assert DIMS in role.attributes, f"argument of type {type_} has no {DIMS}"
         sizes = [Dim.of(d.value) for d in ir.ArrayAttr(role.attributes[DIMS])]
     if None in sizes:  # scratch: bytes, addressed from the start; its size is of no use
         sizes = [Dim.of(0)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from metadef import ir
+from metadef.forms import TENSORS
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
@@ -37,6 +38,7 @@ class Bufferize(Pass):
     memory. A copy is a `linalg.generic` over two memrefs.
     """
 
+    accepts = TENSORS
     requires: ClassVar[str] = "destination-passing kernels of linalg, tensor, scf ops"
     leaves: ClassVar[str] = "the same ops on memrefs; kernels without results"
 

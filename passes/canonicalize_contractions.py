@@ -12,6 +12,7 @@ from metadef.dialects.metadef.ops.norm import KINDS, norm
 from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.softmax import softmax
 from metadef.dialects.metadef.shapes import ONE, broadcast_dims, shape_of
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
 from metadef.symbolic import Dim, product
@@ -41,6 +42,7 @@ class CanonicalizeContractions(Pass):
     so that an epilogue stands next to its contraction. A pointwise add of a bias stays what it is.
     """
 
+    accepts = FRONT
     requires = "metadef ops on tensors"
     leaves = "contractions of plain operands; a product by one matrix has rank 2"
 

@@ -9,6 +9,7 @@ from metadef import ir
 from metadef.diagnostics import MetadefError, ShapeInferenceError, UnsupportedOpError
 from metadef.dialects.metadef.ops.weight import weight
 from metadef.dialects.metadef.types import tensor_type
+from metadef.forms import TORCH
 from metadef.pipeline import Pass
 from metadef.symbolic import Dim, same
 
@@ -53,6 +54,7 @@ class ConvertTorchToMetadef(Pass):
         }
     """
 
+    accepts = TORCH
     requires: ClassVar[str] = "functions of torch ops with value semantics (!torch.vtensor)"
     leaves: ClassVar[str] = "functions of metadef ops on tensors with symbolic dims"
 

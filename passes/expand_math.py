@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from metadef import ir
+from metadef.forms import LOOPS
 from metadef.passes.vector_math.error_function import erf, erfc
 from metadef.passes.vector_math.exponential import exp, exp2, expm1
 from metadef.passes.vector_math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
@@ -63,6 +64,7 @@ class ExpandMath(Pass):
         %y = arith.divf %one, %root : vector<16xf32>
     """
 
+    accepts = LOOPS
     requires: ClassVar[str] = "math ops on scalars and vectors of f16, bf16, f32, f64 or integers"
     leaves: ClassVar[str] = "arith, vector, scf, and the math ops that LLVM lowers to instructions"
 

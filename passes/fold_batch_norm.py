@@ -15,6 +15,7 @@ from metadef.dialects.metadef.ops.fill import fill
 from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.reshape import reshape
 from metadef.dialects.metadef.shapes import ONE, shape_of
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import values_known_once
@@ -45,6 +46,7 @@ class FoldBatchNorm(Pass):
     Batch norm in eval mode is such a chain; so are layer scale and a scaled head.
     """
 
+    accepts = FRONT
     requires = "metadef ops on tensors"
     leaves = "convolutions without a per-channel chain of known scales and shifts after them"
 

@@ -15,6 +15,7 @@ from metadef.dialects.metadef.ops.constant import LIMIT, constant
 from metadef.dialects.metadef.ops.fill import fill
 from metadef.dialects.metadef.reference.evaluate import evaluate, widen
 from metadef.dialects.metadef.shapes import shape_of
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.rewrite import Pattern, apply_patterns
 from metadef.symbolic import Dim, product
@@ -59,6 +60,7 @@ class FoldConstants(Pass):
     depends on a weight is left: such kernels move to @init when they are outlined.
     """
 
+    accepts = FRONT
     requires = "metadef ops on tensors"
     leaves = "no op of constants alone with a small static result; no op that is an identity"
 

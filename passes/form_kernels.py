@@ -11,6 +11,7 @@ from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.yield_ import yield_
 from metadef.dialects.metadef.shapes import ONE
 from metadef.dialects.metadef.types import dims_of
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import RESHAPE, has_uses, owner_of, root_of, values_known_once
@@ -45,6 +46,7 @@ class FormKernels(Pass):
     buffer of its own. Ops on weights alone do not share a kernel with others: they run once.
     """
 
+    accepts = FRONT
     requires = "metadef ops in one block of @main"
     leaves = "@main of metadef.kernel, metadef.reshape and metadef.weight"
 

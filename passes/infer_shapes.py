@@ -9,6 +9,7 @@ from metadef import ir
 from metadef.diagnostics import MetadefError, ShapeInferenceError, location_text
 from metadef.dialects.metadef.op import MetadefOp
 from metadef.dialects.metadef.shapes import disagreement, refine, shape_of, shape_of_type
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 
@@ -29,6 +30,7 @@ class InferShapes(Pass):
             and its source line.
     """
 
+    accepts = FRONT
     requires = "functions of metadef ops; every dynamic dim has a #metadef.dims expression"
     leaves = "the same, each result type being the best known one"
 

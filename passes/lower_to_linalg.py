@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from metadef import ir
 from metadef.diagnostics import UnsupportedOpError
 from metadef.dialects.metadef.types import dims_of, element_of
+from metadef.forms import FRONT
 from metadef.passes.linalg_lowerings.demand import values_to_store
 from metadef.passes.linalg_lowerings.expression import Load, Value
 from metadef.passes.linalg_lowerings.kernel import Kernel, tensor_value
@@ -74,6 +75,7 @@ class LowerToLinalg(Pass):
     A bool is a byte in memory (0 or 1) and i1 in bodies; half floats are computed in f32.
     """
 
+    accepts = FRONT
     requires: ClassVar[str] = "functions with `metadef.kernel` of metadef ops on ranked tensors"
     leaves: ClassVar[str] = "linalg, tensor, scf, arith and math ops; each result is an output's"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.forms import LOOPS
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
@@ -50,6 +51,7 @@ class LowerToLlvm(Pass):
     A call of `@metadef_barrier` waits for the other threads, when there are any.
     """
 
+    accepts = LOOPS | {"linalg"}
     requires = "kernels of func, scf, cf, arith, math, vector, memref, linalg ops on memrefs"
     leaves = "llvm dialect; a kernel is exported under its own name, whatever else is internal"
 

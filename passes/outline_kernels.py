@@ -9,6 +9,7 @@ from metadef import ir
 from metadef.dialects.metadef.attributes import text
 from metadef.dialects.metadef.ops.dispatch import dispatch
 from metadef.dialects.metadef.ops.weight import weight
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import RESHAPE, byte_size, has_uses, root_of
@@ -57,6 +58,7 @@ class OutlineKernels(Pass):
     `max_growth` MiB.
     """
 
+    accepts = FRONT
     requires = "the result of form-kernels"
     leaves = "@main and @init of metadef.dispatch, metadef.reshape, metadef.weight; private kernels"
 

@@ -13,6 +13,7 @@ from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.ops.unpack import unpack
 from metadef.dialects.metadef.shapes import shape_of
 from metadef.dialects.metadef.windows import LAYOUTS
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.symbolic import Dim
 
@@ -37,6 +38,7 @@ class PackWeights(Pass):
 
     panel_vectors: int = 2
 
+    accepts = FRONT
     requires: ClassVar[str] = "metadef ops on tensors, convolutions in nhwc"
     leaves: ClassVar[str] = "weights of contractions and convolutions read through metadef.unpack"
 

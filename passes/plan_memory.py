@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from metadef import ir
 from metadef.dialects.metadef.attributes import symbol
 from metadef.dialects.metadef.types import dims_of, element_of
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.symbolic import Dim
 
@@ -48,6 +49,7 @@ class PlanMemory(Pass):
     that it holds.
     """
 
+    accepts = FRONT
     requires = "the result of outline-kernels"
     leaves = "the same, each dispatch with offsets"
 

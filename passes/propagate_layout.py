@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import has_uses
@@ -37,6 +38,7 @@ class PropagateLayout(Pass):
     A transposed convolution whose windows do not overlap becomes a contraction.
     """
 
+    accepts = FRONT
     requires = "metadef ops on tensors"
     leaves = "windowed ops in nhwc; transposes only where layouts meet"
 

@@ -9,6 +9,7 @@ from metadef import ir
 from metadef.dialects.metadef.attributes import boolean, integer, integers, real, text
 from metadef.dialects.metadef.ops.norm import norm
 from metadef.dialects.metadef.shapes import shape_of
+from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
 
@@ -33,6 +34,7 @@ class RaiseNorms(Pass):
     One kernel then reads a row once, where the parts would read it twice or three times.
     """
 
+    accepts = FRONT
     requires = "metadef ops on tensors, constants folded"
     leaves = "the same; what the norms replace is dead"
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from metadef import ir
 from metadef.device import spec as device
+from metadef.forms import BUFFERS
 from metadef.passes.loop_nests.access import FlatBuffer, flatten
 from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
 from metadef.passes.loop_nests.nest import NestEmitter, Threads
@@ -46,6 +47,7 @@ class Vectorize(Pass):
     with side effects (a sequential scan, a sort) is marked `metadef.serial`: one thread runs it.
     """
 
+    accepts = BUFFERS
     requires: ClassVar[str] = "functions of linalg, memref, scf, arith and math on memrefs"
     leaves: ClassVar[str] = "functions of scf, vector, memref, arith and math; two more arguments"
 

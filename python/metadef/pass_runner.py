@@ -27,6 +27,9 @@ class Step(Protocol):
     def path(self) -> tuple[str, ...]:
         """Return the ops the pass nests in, below the module, outermost first."""
 
+    def misfit(self, module: ir.Operation) -> str | None:
+        """Return what of `module` the pass is not written for, or None."""
+
     def run(self, module: ir.Operation) -> None:
         """Transform `module` in place."""
 
@@ -82,6 +85,9 @@ class PassRunner:
             error.add_note(f"while running pass '{step}'")
             raise
         except Exception as error:
+            misfit = step.misfit(before)
+            if misfit is not None:
+                raise PipelineError(misfit) from None
             text = f"{doing}: {error_text(error)}{_place(error)}{self._reproduce(step, before)}"
             raise PipelineError(text) from error
         finally:

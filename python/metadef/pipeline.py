@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from metadef import ir
 from metadef.diagnostics import MetadefError, near_names
+from metadef.forms import Form
 from metadef.instrumentation import Printing, Timing
 from metadef.pass_options import options_text, parse_options
 from metadef.pass_runner import PassRunner, Step
@@ -29,6 +30,8 @@ from metadef.pipeline_text import Element, read_pipeline
 class Pass:
     """Base of passes: subclasses are frozen dataclasses with options as fields, and `run`."""
 
+    #: the form of IR that the pass is written for; None: any
+    accepts: ClassVar[Form | None] = None
     #: what the pass needs and leaves, one line each, shown by `metadef-opt --explain`
     requires: ClassVar[str] = "any module"
     leaves: ClassVar[str] = "the same kind of module"
@@ -45,6 +48,11 @@ class Pass:
     def path(self) -> tuple[str, ...]:
         """Return the ops the pass nests in: none, it takes the module."""
         return ()
+
+    def misfit(self, module: ir.Operation) -> str | None:
+        """Return what of `module` is not of the form that the pass accepts, or None."""
+        problem = self.accepts.misfit(module) if self.accepts is not None else None
+        return problem and f"pass '{self}' takes {self.requires}: {problem}"
 
     def __str__(self) -> str:
         return self.name() + options_text(self)
@@ -63,6 +71,9 @@ class UpstreamPass:
 
     def path(self) -> tuple[str, ...]:
         return self.anchors
+
+    def misfit(self, module: ir.Operation) -> str | None:
+        return None  # MLIR's passes report what they do not take
 
     def __str__(self) -> str:
         return self.pass_name + ("{" + self.options + "}" if self.options else "")
