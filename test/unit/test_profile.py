@@ -156,6 +156,21 @@ def test_torchs_ops_are_told_apart() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [(lambda x: x, []), (torch.rand_like, ["aten.rand_like"]), (torch.relu, ["relu_0"])],
+)
+@pytest.mark.filterwarnings("ignore::metadef.frontend.partition.MetadefWarning")
+def test_a_model_of_nothing_of_torch_alone_and_on_no_elements(
+    function: Any, names: list[str]
+) -> None:
+    args = (torch.ones(0, 4),)
+    profile = metadef.compile(function, args, threads=2).profile(args, rounds=1)
+    assert [k.name for k in profile.kernels] == names
+    json.dumps([profile.as_dict(), trace([profile], "m")])
+    assert "</html>" in roofline_page([profile], "m")
+
+
 def test_nothing_is_written_to_the_model() -> None:
     model = Counter()
     compiled = metadef.compile(model, (torch.ones(4),))
