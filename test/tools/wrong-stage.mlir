@@ -22,5 +22,8 @@ func.func @front(%x: tensor<4xf32>) -> tensor<4xf32> attributes {metadef.kernel}
 // FOLD: error: pass 'fold-batch-norm' takes metadef ops on tensors: 'func.func' op: expected no value of type memref<4xf32>
 // LINALG: error: pass 'lower-to-linalg' takes {{.*}} of metadef ops on ranked tensors: 'func.func' op: expected no value of type memref<4xf32>
 func.func @main(%x: memref<4xf32>, %i: index {metadef.symbol = "B"}) attributes {metadef.kernel} {
+  %0 = arith.constant 0 : index
+  %1 = memref.load %x[%0] : memref<4xf32>
+  memref.store %1, %x[%i] : memref<4xf32>
   return
 }
