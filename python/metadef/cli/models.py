@@ -9,7 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,22 @@ _FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class Model:
-    """A model with the arguments of one call."""
+    """A model with the arguments of one call; `dynamic_shapes` as torch.export has them.
+
+    `more_args` are the positional arguments of further calls, where a bench varies the sizes.
+    """
 
     name: str
     module: torch.nn.Module | torch.export.ExportedProgram | Callable[..., Any]
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
+    dynamic_shapes: Any = None
+    more_args: tuple[tuple[Any, ...], ...] = ()
+
+    @property
+    def calls(self) -> list[tuple[Any, ...]]:
+        """The positional arguments of each call."""
+        return [self.args, *self.more_args]
 
     @property
     def eager(self) -> Callable[..., Any]:
@@ -109,6 +119,8 @@ def _call_factory(name: str) -> Model:
 
 
 def _model_of(name: str, made: object) -> Model:
+    if isinstance(made, Model):
+        return replace(made, name=name)
     wanted = f"'{name}': expected (module, args) or (module, args, kwargs)"
     if not isinstance(made, tuple) or len(made) not in (2, 3):
         got = f"{len(made)} values" if isinstance(made, tuple) else f"a {type(made).__name__}"

@@ -55,6 +55,7 @@ def compile_for(args: argparse.Namespace, model: Model) -> CompiledModel:
             model.module,
             model.args,
             model.kwargs,
+            dynamic_shapes=model.dynamic_shapes,
             device=args.device,
             threads=args.threads,
             fallback=args.fallback,
