@@ -74,10 +74,12 @@ def _in_process(compiler: str, threads: int, folder: Path) -> dict[str, Any]:
 def compile_once(compiler: str, threads: int) -> dict[str, float]:
     """Compile in this process; return seconds, and MiB added beside the weights."""
     import torch
-    from workloads import load
+
+    from metadef.cli.demo import bert_base
 
     torch.set_num_threads(threads)
-    model = load("bert_base_128")
+    torch.manual_seed(0)
+    model = bert_base()
     weights = sum(t.nbytes for t in model.module.state_dict().values()) / 2**20
     _import(compiler)
     model.module(*model.args)

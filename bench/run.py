@@ -1,155 +1,167 @@
 #!/usr/bin/env python3
-"""Measures models side by side: eager, Inductor and Metadef in turn, one process for each model.
+"""Measures rows side by side: Metadef, its peers and the machine's limits, a process each, in turn.
 
-    bench/run.py --models zoo --threads 1,2
+    bench/run.py --rows table --against eager,onnxruntime --threads 1,2
 
-`speed-up` is the median over rounds of the other's time over ours: over 1, ours is faster. A model
-whose numbers differ from eager's is not measured. The records go to bench/results/run.jsonl.
+A program whose numbers differ from eager's is not timed. The peers but eager and Inductor need
+`pip install 'metadef[bench]'`. The records go to bench/results/run.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import subprocess
 import sys
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from record import circumstances, keep
-from rich.table import Table
+from summary import Summary, mean_lines, summaries
 
+from metadef.cli.bench_process import LIMITS, OURS
 from metadef.cli.console import progress_bar, stdout
-from metadef.cli.usage import count, counts
+from metadef.cli.peers import PEERS, peers_named
+from metadef.cli.side_by_side import Job, Measured, measure
+from metadef.cli.usage import UsageError, count, counts
 from metadef.diagnostics import MetadefError
 
 
 def main() -> int:
-    """Measure, print the table, keep the records; 1 when a model failed."""
+    """Measure, print the table, keep the records; 1 when Metadef failed on a row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
-    add("--models", default="zoo,own", help="names of models, or zoo, own (default: zoo,own)")
-    add("--against", default="eager,inductor", help="peers (default: eager,inductor)")
+    add("--rows", default="table,models", help="rows, or table, models, zoo (table,models)")
+    add("--against", default=",".join(PEERS), help="peers (default: all)")
     add("--threads", type=counts, default=[1, 2], help="numbers of threads (default: 1,2)")
-    add("--rounds", type=count, default=20, help="slices of each program (default: 20)")
+    add("--rounds", type=count, default=9, help="slices of each program (default: 9)")
+    add("--slice", type=float, default=0.2, help="seconds of a slice (default: 0.2)")
+    add("--timeout", type=count, default=900, help="seconds for building a program (900)")
     add("--no-record", action="store_true", help="keep no record of the measurements")
-    add("--one", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.one:
-        return measure_one(args.models, args.against.split(","), args.threads[0], args.rounds)
-    return measure_all(args)
+    try:
+        return measure_all(args)
+    except MetadefError as error:
+        print(f"bench/run.py: error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
 
 
 def measure_all(args: argparse.Namespace) -> int:
-    """Measure each model with each number of threads in a process of its own."""
+    """Measure each row with each number of threads."""
     from workloads import names_of
 
-    try:
-        names = names_of(args.models)
-    except MetadefError as error:
-        print(f"bench/run.py: error: {error}", file=sys.stderr)
-        return 2
+    names = names_of(args.rows)
+    peers = list(dict.fromkeys(["eager", *peers_named(args.against)]))
     where = circumstances()
     records: list[dict[str, Any]] = []
-    jobs = [(name, threads) for threads in args.threads for name in names]
-    with progress_bar("measuring") as tell:
-        for done, (name, threads) in enumerate(jobs):
-            tell(f"{name}, {threads} thread(s)", done, len(jobs))
-            found = [where | record for record in _in_process(name, threads, args)]
+    for name in names:
+        for threads in args.threads:
+            found = [where | record for record in _measure_row(name, threads, peers, args)]
             if not args.no_record:
                 keep("run", found)
             records += found
     console = stdout()
-    console.print(_table(records))
-    for line in _means(records):
+    found = summaries(records)
+    console.print(table(found))
+    for line in mean_lines(found):
         console.print(line)
-    failed = [r for r in records if "failed" in r]
+    failed = [r for r in records if r.get("failed")]
     for r in failed:
-        console.print(f"{r['model']}, {r['threads']} thread(s): {r['failed']}", markup=False)
-    return 1 if failed else 0
+        line = f"{r['row']}, {r['threads']} thread(s), {r['program']}: {r['failed']}"
+        console.print(line, markup=False)
+    return 1 if any(r["program"] == OURS for r in failed) else 0
 
 
-def _in_process(name: str, threads: int, args: argparse.Namespace) -> list[dict[str, Any]]:
-    command = [sys.executable, __file__, "--one", "--models", name, "--threads", str(threads)]
-    command += ["--against", args.against, "--rounds", str(args.rounds)]
-    process = subprocess.run(command, capture_output=True, text=True)
-    lines = [line for line in process.stdout.splitlines() if line.startswith("{")]
-    if process.returncode == 0:
-        return [json.loads(line) for line in lines]
-    said = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
-    return [{"model": name, "threads": threads, "failed": said}]
+def _measure_row(
+    name: str, threads: int, peers: list[str], args: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Yield a record for each program, one of them the limits.
 
+    With several threads, Metadef with one of them takes part too: what more of them bring is a
+    ratio as well.
+    """
+    from workloads import row
 
-def measure_one(name: str, against: list[str], threads: int, rounds: int) -> int:
-    """Measure one model; print a line of JSON for each program."""
-    from dataclasses import asdict
-
-    import torch
-    from workloads import load
-
-    from metadef.api import compile
-    from metadef.cli.commands.bench import OURS, measure
-    from metadef.cli.numbers import differences, results, worst
-    from metadef.cli.peers import build_peer
-
-    torch.set_num_threads(threads)
-    model = load(name)
-
-    def ours() -> Any:
-        compiled = compile(model.module, model.args, model.kwargs, threads=threads)
-        found = worst(differences(*results(model, compiled)))
-        if not found.right:
-            raise MetadefError(
-                f"wrong numbers in {found.output} ({found.about}): relative error "
-                f"{found.error:.1e}, expected at most {found.tolerance:.0e}"
-            )
-        return compiled
-
-    builders = {peer: partial(build_peer, peer, model) for peer in against} | {OURS: ours}
-    try:
-        measured = measure(model, builders, threads=threads, rounds=rounds)
-    except MetadefError as error:
-        print(f"error: {error}".splitlines()[0], file=sys.stderr)
-        return 1
-    for measurement in measured:
-        print(json.dumps({"model": name} | asdict(measurement)))
-    return 0
-
-
-def _table(records: list[dict[str, Any]]) -> Table:
-    good = [r for r in records if "failed" not in r]
-    programs = list(dict.fromkeys(r["program"] for r in good))
-    peers = [p for p in programs if p != "metadef"]
-    table = Table(title="medians in ms, compile times in s; speed-up over 1: metadef is faster")
-    for title in ("model", "threads", *programs, *(f"speed-up over {p}" for p in peers)):
-        table.add_column(title, justify="left" if title == "model" else "right")
-    for title in (f"{p} compiles" for p in programs if p != "eager"):
-        table.add_column(title, justify="right")
-    for key in dict.fromkeys((r["model"], r["threads"]) for r in good):
-        row = {r["program"]: r for r in good if (r["model"], r["threads"]) == key}
-        table.add_row(
-            key[0],
-            str(key[1]),
-            *(f"{row[p]['p50']:.3f}" for p in programs),
-            *(f"{row[p]['speed_up']:.2f}" for p in peers),
-            *(f"{row[p]['compile_seconds']:.1f}" for p in programs if p != "eager"),
+    jobs = [Job(program, threads) for program in (*peers, OURS, LIMITS)]
+    if threads > 1:
+        jobs.append(Job(OURS, 1))
+    about = row(name)
+    with progress_bar(f"{name}, {threads} thread(s)") as tell:
+        measured = measure(
+            f"workloads:{name}",
+            jobs,
+            rounds=args.rounds,
+            slice_seconds=args.slice,
+            fallback="error",
+            build_timeout=args.timeout,
+            warm=True,
+            traffic=about.traffic,
+            tell=tell,
         )
-    return table
+    for m in measured:
+        yield {
+            "row": name,
+            "beside_threads": threads,
+            "limit": about.limit,
+            "traffic": about.traffic,
+            "program": m.job.program,
+            "threads": m.job.threads,
+            **_data(m),
+        }
 
 
-def _means(records: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each peer and number of threads: the geometric mean of the speed-ups."""
-    groups: dict[tuple[int, str], list[float]] = {}
-    for r in records:
-        if "failed" not in r and r["program"] != "metadef":
-            groups.setdefault((r["threads"], r["program"]), []).append(r["speed_up"])
-    return [
-        f"{threads} thread(s), over {peer}: geometric mean "
-        f"{math.exp(sum(map(math.log, found)) / len(found)):.2f}, least {min(found):.2f}, "
-        f"{len(found)} models"
-        for (threads, peer), found in groups.items()
-    ]
+def _data(m: Measured) -> dict[str, Any]:
+    """Return what a job gave, as data; the lists have an entry for each round that it was in."""
+    if m.failed is not None:
+        return {"failed": m.failed}
+    if m.job.program == LIMITS:
+        return {"rounds": list(m.limits), **_by_name(m.limits)}
+    return {
+        "rounds": list(m.slices),
+        "ms": [round(ms, 6) for ms in m.medians.values()],
+        **{f"p{percent}": round(m.percentile(percent), 6) for percent in (50, 90, 99)},
+        **{key: round(value, 9) for key, value in m.built.items()},
+        "warm_compile_seconds": m.warm_compile_seconds,
+        "run_peak_mib": m.run_peak_mib,
+        "cores": [round(cores, 3) for cores in m.cores],
+        "others": [round(others, 3) for others in m.others],
+    }
+
+
+def _by_name(limits: dict[int, dict[str, float]]) -> dict[str, list[float]]:
+    names = next(iter(limits.values()), {})
+    return {name: [found[name] for found in limits.values()] for name in names}
+
+
+def table(found: list[Summary]) -> Any:
+    """Return the table of the terminal; docs/performance.md has more."""
+    from rich.table import Table
+
+    shown = Table(title="medians in ms; ratios over 1: Metadef is faster")
+    for title in ("row", "threads", "metadef", "eager", "over eager", "best peer", "over it"):
+        shown.add_column(title, justify="left" if title in ("row", "best peer") else "right")
+    for title in ("% of limit", "over 1 thread", "cold s", "warm s", "inductor s", "MiB", "others"):
+        shown.add_column(title, justify="right")
+    for s in found:
+        shown.add_row(
+            s.row,
+            str(s.threads),
+            _number(s.ms, 3),
+            _number(s.eager_ms, 3),
+            _number(s.over.get("eager"), 2),
+            s.best_peer or "",
+            _number(s.over_best, 2),
+            "" if s.of_limit is None else f"{s.of_limit:.0%}",
+            _number(s.over_one_thread, 2),
+            _number(s.compile_seconds.get("metadef"), 1),
+            _number(s.warm_compile_seconds, 1),
+            _number(s.compile_seconds.get("inductor"), 1),
+            _number(s.running_mib.get("metadef"), 0),
+            _number(s.others, 2),
+        )
+    return shown
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 if __name__ == "__main__":
