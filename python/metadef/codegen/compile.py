@@ -10,7 +10,7 @@ import hashlib
 import importlib.resources
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
@@ -89,7 +89,19 @@ def compile_kernels(
             report(source.name, False)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-    return {s.name: replace(compiled[s.key], name=s.name) for s in sources}
+    return {s.name: replace(compiled[s.key], name=s.name, key=s.key) for s in sources}
+
+
+def kept_kernels(keys: Mapping[str, str], cache: Cache) -> dict[str, CompiledKernel] | None:
+    """Return the kernels that `compile_kernels` kept, by their names' keys; None if one is gone."""
+    found = {key: cache.get(key) for key in dict.fromkeys(keys.values())}
+    kernels = {}
+    for name, key in keys.items():
+        content = found[key]
+        if content is None:
+            return None
+        kernels[name] = replace(CompiledKernel.from_bytes(name, content), key=key)
+    return kernels
 
 
 def warm_up(jobs: int = 2) -> None:

@@ -13,7 +13,8 @@ class CompiledKernel:
     """Object code of one kernel with the ABI `void symbol(args, syms, scratch, tid, nthreads)`.
 
     `symbols` orders syms. A call needs `scratch` bytes, and `thread_scratch` bytes for each thread
-    on top. Thread 0 alone runs a `serial` kernel. `name` is the kernel's name in its module.
+    on top. Thread 0 alone runs a `serial` kernel. `name` is the kernel's name in its module, `key`
+    what it is cached under.
     """
 
     name: str
@@ -23,9 +24,10 @@ class CompiledKernel:
     scratch: Dim = Dim(())
     thread_scratch: int = 0
     serial: bool = False
+    key: str = ""
 
     def to_bytes(self) -> bytes:
-        """Return all but the name as bytes: a line of JSON, then the object code."""
+        """Return all but name and key as bytes: a line of JSON, then the object code."""
         header = {
             "symbol": self.symbol,
             "symbols": list(self.symbols),

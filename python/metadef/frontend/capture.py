@@ -10,6 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx._lazy_graph_module import _make_graph_module
 
 from metadef.symbolic import Dim
 
@@ -131,7 +132,7 @@ def copy_graph(module: fx.GraphModule) -> tuple[fx.GraphModule, dict[fx.Node, fx
     graph = fx.Graph()
     twins: dict[fx.Node, fx.Node] = {}
     graph.output(graph.graph_copy(module.graph, twins))
-    return fx.GraphModule(module, graph), twins
+    return _make_graph_module(module, graph), twins
 
 
 def _has_effect(node: fx.Node) -> bool:

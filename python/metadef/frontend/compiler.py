@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from metadef import ir
-from metadef.codegen.compile import compile_kernels, warm_up
+from metadef.codegen.compile import compile_kernels, kept_kernels, warm_up
 from metadef.codegen.kernel import CompiledKernel
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
@@ -179,7 +179,8 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
     back = module.operation.get_asm(enable_debug_info=True)
     front = Front(source, back, tuple(nodes))
     part = _back(capture.weights, name, key, front, module, options, timeline)
-    keep_front(options.cache, key, front)
+    keys = {kernel.name: kernel.key for kernel in part.kernels.values()}
+    keep_front(options.cache, key, replace(front, kernels=keys))
     return part
 
 
@@ -247,9 +248,13 @@ def _back(
 
     total = _count_kernels(module)
     with timeline.stage("kernels"):
-        kernels = compile_kernels(
-            module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
-        )
+        kernels = kept_kernels(front.kernels, options.cache) if front.kernels else None
+        for kernel in kernels or {}:
+            note(kernel, True)
+        if kernels is None:
+            kernels = compile_kernels(
+                module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
+            )
     with timeline.stage("program"):
         program = build_program(module, kernels, weights, options.threads, init_threads)
     return Part(name, key, front, program, kernels, cached)

@@ -11,6 +11,8 @@ import torch
 from torch import fx
 from torch._decomp import get_decompositions, global_decomposition_table
 
+from metadef.passes.convert_torch_to_metadef import is_modelled
+
 from .composite_ops import COMPOSITE_OPS
 from .special_functions import SPECIAL_FUNCTIONS
 
@@ -79,7 +81,6 @@ def _suffix(overload: str) -> str:
 @functools.cache
 def decomposition_table() -> dict[Any, Callable[..., Any]]:
     """Return torch's core decompositions and a few more, minus the ops that we model whole."""
-    from metadef.passes.convert_torch_to_metadef import is_modelled
 
     table: dict[Any, Callable[..., Any]] = dict(torch.export.default_decompositions())
     table.update(get_decompositions(_EXTRA))
@@ -118,7 +119,6 @@ def is_settled(graph: fx.Graph) -> bool:
 
     True for a graph without effects whose ops are modelled, or are not in the table anyway.
     """
-    from metadef.passes.convert_torch_to_metadef import is_modelled
 
     for node in graph.nodes:
         op = node.target
@@ -157,7 +157,6 @@ def training_decompositions() -> dict[Any, Callable[..., Any]]:
 
     Its graphs also have backward ops: what torch can decompose of them, is decomposed.
     """
-    from metadef.passes.convert_torch_to_metadef import is_modelled
 
     backward = {
         op: rule

@@ -18,6 +18,7 @@ from torch.export.graph_signature import (
     OutputKind,
     OutputSpec,
 )
+from torch.fx._lazy_graph_module import _use_lazy_graph_module
 from torch.fx.proxy import _register_stack_trace_anchor
 from torch.utils import _pytree as pytree
 
@@ -56,7 +57,8 @@ def export(
     Raises:
         MetadefError: torch.export refuses the model; its words and ours say why.
     """
-    with _exporting:
+    # Lazy: torch.export makes a graph five times over, and each time Python code that nobody runs.
+    with _exporting, _use_lazy_graph_module(True):
         return _export(model, args, kwargs, dynamic_shapes)
 
 

@@ -11,7 +11,7 @@ import importlib.metadata
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -36,11 +36,15 @@ _LIBRARIES = ("_operator", "math", "torch")
 
 @dataclass(frozen=True)
 class Front:
-    """The torch dialect of a graph, its planned back graph, and the nodes after each stage."""
+    """The torch dialect of a graph, its planned back graph, and the nodes after each stage.
+
+    `kernels` has the names of the back graph's kernels with the keys that they are cached under.
+    """
 
     source: str
     back: str
     nodes: tuple[tuple[str, int], ...]
+    kernels: dict[str, str] = field(default_factory=dict)
 
 
 class _UnknownError(Exception):
@@ -65,7 +69,7 @@ def find_front(cache: Cache, key: str | None) -> Front | None:
         return None
     found = json.loads(zlib.decompress(content))
     nodes = tuple((name, count) for name, count in found["nodes"])
-    return Front(found["source"], found["back"], nodes)
+    return Front(found["source"], found["back"], nodes, found["kernels"])
 
 
 def keep_front(cache: Cache, key: str | None, front: Front) -> None:

@@ -5,6 +5,7 @@ A buffer is what a value names in memory; reshapes name the same buffer under ot
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -154,8 +155,8 @@ def tensor_of(type_: ir.Type) -> Tensor:
     return Tensor(dims_of(type_), torch_dtype(element_of(type_)))
 
 
-def torch_dtype(element: ir.Type) -> torch.dtype:
-    """Return torch's name for an element type."""
+@functools.cache
+def _dtypes() -> dict[str, torch.dtype]:
     import torch
 
     return {
@@ -169,7 +170,12 @@ def torch_dtype(element: ir.Type) -> torch.dtype:
         "i16": torch.int16,
         "i32": torch.int32,
         "i64": torch.int64,
-    }[str(element)]
+    }
+
+
+def torch_dtype(element: ir.Type) -> torch.dtype:
+    """Return torch's name for an element type."""
+    return _dtypes()[str(element)]
 
 
 def _result_buffer(value: ir.Value, place: str, outputs: list[Tensor], number: int) -> Buffer:

@@ -64,6 +64,8 @@ def may_share_memory(a: Buffer, b: Buffer) -> bool:
 
 
 def _ends_before(a: Arena, b: Arena) -> bool:
+    if a.offset.is_static and a.size.is_static and b.offset.is_static:
+        return a.offset.value + a.size.value <= b.offset.value
     gap = b.offset - a.offset
     return _is_natural(gap - a.size) or _is_natural(gap - aligned(a.size))
 
