@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from metadef import ir
@@ -13,6 +13,7 @@ from .body import Lanes, Val, constant_splat, evaluate_body
 from .control import loop
 from .index_math import Index, add, value
 from .memory import Cell, CellMemory, Corner, Point
+from .prefetch import fetch
 from .schedule import Schedule
 from .stage import Operand, Stage
 
@@ -33,12 +34,16 @@ class Vector:
 
 @dataclass(frozen=True)
 class BlockCells:
-    """Evaluates a stage on the cells of a block; `bounds` are the base and extent of each dim."""
+    """Evaluates a stage on the cells of a block; `bounds` are the base and extent of each dim.
+
+    `ahead` has the inputs of which something further on is fetched with each load, and how far.
+    """
 
     stage: Stage
     schedule: Schedule
     bounds: list[tuple[Index, Index]]
     memory: CellMemory
+    ahead: Mapping[int, Index] = field(default_factory=dict)
 
     def loops(
         self,
@@ -168,6 +173,8 @@ class BlockCells:
                 loaded[k, i, key[2]] = v
         elif key not in loaded:
             loaded[key] = self.memory.load(x, at, lanes)
+            if k in self.ahead:
+                fetch(x.buffer, add(self.memory.address(x, at), self.ahead[k]))
         return loaded[key]
 
     def _index(self, at: Cell, dim: int) -> Val:

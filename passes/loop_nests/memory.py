@@ -59,7 +59,7 @@ class CellMemory:
             return lane_index(value(add(index, at.offset)))
         return Val("uniform", value(index))
 
-    def _address(self, x: Access, at: Cell) -> ir.Value:
+    def address(self, x: Access, at: Cell) -> ir.Value:
         """Return the address of a cell's first lane: the corner's, and constant steps from it."""
         address = at.corner.address(x)
         row_dim, lanes = self.schedule.row_dim, self.schedule.lanes
@@ -81,7 +81,7 @@ class CellMemory:
 
     def load(self, x: Access, at: Cell, lanes: Lanes) -> Val:
         stride = self._lane_stride(x, lanes)
-        address = self._address(x, at)
+        address = self.address(x, at)
         if isinstance(stride, int) and stride == 0:
             return Val("uniform", ir.memref.load(x.buffer, [address]))
         if isinstance(stride, int) and stride == 1:
@@ -101,7 +101,7 @@ class CellMemory:
 
     def load_turned(self, x: Access, at: Cell, lanes: Lanes) -> list[Val]:
         """Load the square tile whose first row is at `at`; return its rows."""
-        address, stride = self._address(x, at), self._lane_stride(x, lanes)
+        address, stride = self.address(x, at), self._lane_stride(x, lanes)
         type_ = lanes.type(x.element)
         columns = [
             ir.vector.load(type_, x.buffer, [value(add(address, mul(stride, i)))])
@@ -111,7 +111,7 @@ class CellMemory:
 
     def store(self, x: Access, at: Cell, v: Val, lanes: Lanes) -> None:
         stride = self._lane_stride(x, lanes)
-        address = self._address(x, at)
+        address = self.address(x, at)
         if lanes.width == 1:
             ir.memref.store(v.value, x.buffer, [address])
             return

@@ -6,7 +6,7 @@ numbers. In a box every stage runs one after another over its own dims.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from metadef import ir
@@ -21,7 +21,7 @@ from .control import branch, loop
 from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
 from .memory import CellMemory, Point, masked, needs_known_tail
-from .prefetch import Prefetch, next_panel
+from .prefetch import Prefetch, next_box, next_panel
 from .private_tiles import PrivateTile, localise, private_tile, private_tiles
 from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
@@ -70,11 +70,13 @@ class NestEmitter:
             self._split_tails(boxes, counts, at, box)
             return []
 
+        following = (order[-1], boxes[order[-1]][1]) if order else None
+
         def box(bases: list[Index], sizes: list[Index]) -> None:
             if blocking is not None:
                 self._product(nest.stages[0], schedules[0], blocking, bases, sizes, sums, rows)
             else:
-                self._box(nest, schedules, bases, sizes, private)
+                self._box(nest, schedules, bases, sizes, private, following)
 
         lower, upper = self._share(total)
         loop(lower, upper, 1, [], one_task)
@@ -148,8 +150,10 @@ class NestEmitter:
         bases: list[Index],
         sizes: list[Index],
         private: dict[ir.Value, PrivateTile],
+        following: tuple[int, int] | None,
     ) -> None:
-        """Run every stage over the box at `bases`."""
+        """Run every stage over the box at `bases`; `following` is the loop that goes on to the next
+        box, and its step."""
         by_flat = {self.flat(buffer).flat: tile for buffer, tile in private.items()}
         for s, stage in enumerate(nest.stages):
             bounds: list[tuple[Index, Index]] = [(0, e) for e in stage.extents]
@@ -159,7 +163,12 @@ class NestEmitter:
             schedule = schedules[s]
             if len(nest.stages) > 1:
                 schedule = choose(local, tuple(e for _, e in bounds), self.target)
-            self._stage(local, schedule, bounds)
+            ahead = (
+                next_box(nest.stages[: s + 1], nest.common[: s + 1], *following)
+                if following
+                else {}
+            )
+            self._stage(local, schedule, bounds, ahead=ahead)
 
     def _product(
         self,
@@ -222,9 +231,10 @@ class NestEmitter:
         bounds: list[tuple[Index, Index]],
         adds_up: bool = False,
         prefetch: Prefetch | None = None,
+        ahead: Mapping[int, Index] | None = None,
     ) -> None:
         """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""
-        cells = BlockCells(stage, schedule, bounds, CellMemory(schedule, self.flat))
+        cells = BlockCells(stage, schedule, bounds, CellMemory(schedule, self.flat), ahead or {})
         emitter = BlockEmitter(cells, self.entry, adds_up, prefetch)
         inner = {schedule.lanes, schedule.row_dim} - {None}
         outer = [d for d in stage.parallel_dims if d not in inner]

@@ -17,8 +17,15 @@ from .memory import Point
 from .schedule import Schedule
 from .stage import Stage
 
-# Into the second cache level: the first holds the present panel.
+# Into the second cache level: the first holds what is worked on.
 _LOCALITY = 2
+
+
+def fetch(buffer: ir.Value, address: Index) -> None:
+    """Build the prefetch of an element to be read."""
+    ir.memref.prefetch(
+        buffer, [value(address)], is_write=False, locality_hint=_LOCALITY, is_data_cache=True
+    )
 
 
 @dataclass(frozen=True)
@@ -51,23 +58,46 @@ class Prefetch:
         corner[self.step] = base
         start = add(self.panel.address(tuple(corner)), mul(number, mul(depth, share)))
 
-        def fetch(at: Point) -> None:
-            address = add(start, mul(sub(at[self.step], base), share))
-            ir.memref.prefetch(
-                self.panel.buffer,
-                [value(address)],
-                is_write=False,
-                locality_hint=_LOCALITY,
-                is_data_cache=True,
-            )
+        def fetch_share(at: Point) -> None:
+            fetch(self.panel.buffer, add(start, mul(sub(at[self.step], base), share)))
 
-        return fetch
+        return fetch_share
 
 
 def _divided(i: Index, by: int) -> Index:
     if isinstance(i, int):
         return i // by
     return i if by == 1 else ir.arith.divui(i, value(by))
+
+
+def next_box(stages: list[Stage], common: list[list[int]], c: int, size: int) -> dict[int, Index]:
+    """Return, for the last of `stages` under common loops, its inputs to be fetched for the next
+    box along common loop `c`: how far away it reads there.
+
+    Those are what an earlier stage of the nest reads too: it would wait for memory, and this one,
+    which finds everything in the cache, has the time to fetch.
+    """
+    *earlier, stage = stages
+    far: dict[int, Index] = {}
+    for k, x in enumerate(stage.inputs):
+        if not isinstance(x, Access) or x.nonlinear:
+            continue
+        distance = mul(x.strides[common[-1][c]], size)
+        if isinstance(distance, int) and distance == 0:
+            continue
+        readers = [s for s in earlier if any(_same_buffer(x, y) for y in s.inputs)]
+        written = any(_same_buffer(x, y) for s in stages for y in _written(s))
+        if len(readers) == 1 and not written:
+            far[k] = distance
+    return far
+
+
+def _same_buffer(x: Access, y: object) -> bool:
+    return isinstance(y, Access) and y.buffer == x.buffer
+
+
+def _written(stage: Stage) -> list[Access]:
+    return stage.outputs + (stage.epilogue.outputs if stage.epilogue else [])
 
 
 def next_panel(
