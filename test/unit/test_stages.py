@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -165,3 +166,10 @@ def test_kernels_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().err
     for stage in (*FRONT[1:], *PASSES):
         assert f"IR Dump After {stage.partition('#')[0]}" in printed
+
+
+def test_assembly_of_code_without_a_source_file() -> None:
+    names: dict[str, Any] = {"torch": torch}
+    exec("def model(x): return torch.nn.functional.gelu(x)", names)
+    compiled = metadef.compile(names["model"], (torch.randn(4, 64),))
+    assert "ret" in compiled.mlir("assembly", compiled.kernels[-1].name)

@@ -52,11 +52,18 @@ def print_kernel(module: ir.Module, printing: Printing) -> None:
 
 
 def _add_debug_information(module: ir.Module) -> None:
-    """Make locations what LLVM keeps: one line for each op, in the scope of its function."""
+    """Make locations what LLVM keeps: one line for each op, in the scope of its function.
+
+    LLVM has no calls without a line in such a function: what has none gets one of its neighbours'.
+    """
     with module.context, ir.Location.unknown():
-        for op in ir.operations(module):
+        ops = list(ir.operations(module))
+        line = next((line for op in ops for line in _lines(op.location)), None)
+        if line is None:
+            return
+        for op in ops:
             # LLVM merges the lines of a fused location to line 0, which says nothing.
-            op.operation.location = next(_lines(op.location), ir.Location.unknown())
+            op.operation.location = line = next(_lines(op.location), line)
         run_upstream(module.operation, "ensure-debug-info-scope-on-llvm-func")
 
 
