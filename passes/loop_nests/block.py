@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from metadef import ir
 
 from .access import Access
-from .body import Lanes, Val, constant_splat, evaluate_body, instructions
+from .body import HEAVY_BODY_OPS, Lanes, Val, constant_splat, evaluate_body, instructions
 from .cells import BlockCells, Vector
 from .control import loop
 from .index_math import value
@@ -17,9 +17,6 @@ from .memory import Cell, Corner, Point
 from .prefetch import Prefetch
 from .schedule import combiners
 from .stage import point_add
-
-# Bodies of more instructions are emitted once in a loop over the block's rows, not unrolled.
-_UNROLLED_BODY_OPS = 12
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ class BlockEmitter:
                             x, Cell(corner, i, v.offset), Val(kind, result), v.lanes
                         )
             return
-        heavy = instructions(stage.epilogue.body) > _UNROLLED_BODY_OPS
+        heavy = instructions(stage.epilogue.body) > HEAVY_BODY_OPS
         if heavy and rows > 1 and self.cells.schedule.row_dim is not None:
             self._epilogue_loop(point, rows, vectors, results[0])
             return
@@ -113,24 +110,35 @@ class BlockEmitter:
     ) -> None:
         """Put the block on the stack and run the epilogue in a loop over its rows.
 
-        The vectors of a row stay side by side: one alone would wait for its own results.
+        The whole vectors of a row go as one: each alone would wait for its own results.
         """
         row_dim = self.cells.schedule.row_dim
         assert row_dim is not None
-        n = len(vectors)
-        type_ = ir.MemRefType.get([rows, n], cells[0].type)
+        n, width = len(vectors), vectors[0].lanes.width
+        element = ir.VectorType(cells[0].type).element_type if width > 1 else cells[0].type
+        type_ = ir.MemRefType.get([rows, n * width], element)
         # At the function's entry: an alloca inside a loop would grow the stack at each turn.
         with ir.InsertionPoint.at_block_begin(self.entry):
             stack = ir.memref.alloca(type_, [], [], alignment=64)
         for i in range(rows):
             for j in range(n):
-                ir.memref.store(cells[i * n + j], stack, [value(i), value(j)])
+                at = [value(i), value(j * width)]
+                if width > 1:
+                    ir.vector.store(cells[i * n + j], stack, at)
+                else:
+                    ir.memref.store(cells[i * n + j], stack, at)
+        joined = _joined(vectors)
 
         def one_row(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             corner = Corner(point_add(point, row_dim, i))
-            for j, v in enumerate(vectors):
-                at = Cell(corner, 0, v.offset)
-                self._epilogue_cell(at, v, ir.memref.load(stack, [i, value(j)]))
+            for v in joined:
+                at = [i, value(v.offset)]
+                held = (
+                    ir.vector.load(v.lanes.type(element), stack, at)
+                    if v.lanes.width > 1
+                    else ir.memref.load(stack, at)
+                )
+                self._epilogue_cell(Cell(corner, 0, v.offset), v, held)
             return []
 
         loop(0, rows, 1, [], one_row)
@@ -161,3 +169,12 @@ class BlockEmitter:
         )
         for x, y in zip(epilogue.outputs, yielded, strict=True):
             memory.store(x, at, y, v.lanes)
+
+
+def _joined(vectors: Sequence[Vector]) -> list[Vector]:
+    """Return the vectors of a row with the whole ones, a power of two of them, as one."""
+    whole = [v for v in vectors if v.lanes.mask is None]
+    if len(whole) < 2 or len(whole) & (len(whole) - 1):
+        return list(vectors)
+    wide = Vector(whole[0].offset, Lanes(len(whole) * whole[0].lanes.width))
+    return [wide, *vectors[len(whole) :]]

@@ -15,6 +15,8 @@ from .index_math import value as index_value
 
 # What a function like exp becomes, and the functions that are one instruction.
 _FUNCTION_OPS = 16
+#: more instructions than this make a body heavy
+HEAVY_BODY_OPS = 12
 _SHORT = frozenset({"math.fma", "math.sqrt", "math.absf", "math.floor", "math.ceil", "math.trunc"})
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from metadef import ir
 
 from .access import Access
-from .body import is_vectorizable, widest_bits
+from .body import HEAVY_BODY_OPS, instructions, is_vectorizable, widest_bits
 from .index_math import Index
 from .stage import Stage
 from .transposed import is_transposed, tile_rows
@@ -33,6 +33,7 @@ _GATHER = 16
 _TRANSPOSED = 4
 _MAX_ROWS = 14
 _PANEL_VECTORS = 2
+_CHAINS = 4
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,10 @@ def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule
         return Schedule(None, False, 1, 1, None, 1)
     if not stage.reduction_dims:
         tile = tile_rows(stage, extents, lanes, width)
-        return Schedule(lanes, False, width, 1, tile, width if tile is not None else 1)
+        if tile is not None:
+            return Schedule(lanes, False, width, 1, tile, width)
+        wide = width * _chains(stage, extents[lanes], lanes, width)
+        return Schedule(lanes, False, wide, 1, None, 1)
     row_dim = _choose_rows(stage, extents, lanes)
     if over_reduction:
         rows = _even_block(extents[row_dim], 4) if row_dim is not None else 1
@@ -222,6 +226,20 @@ def _vectors(stage: Stage, extent: Index, lanes: int, width: int) -> int:
     while most > 1 and any(x.lane_stride(lanes, most * width) is None for x in stage.accesses()):
         most -= 1
     return most
+
+
+def _chains(stage: Stage, extent: Index, lanes: int, width: int) -> int:
+    """Return how many vectors a pointwise body is evaluated on at once.
+
+    A polynomial is a chain of operations that wait for one another: more chains fill the gaps.
+    """
+    count = _CHAINS if instructions(stage.body) > HEAVY_BODY_OPS else 1
+    while count > 1 and (
+        (isinstance(extent, int) and extent < count * width)
+        or any(x.lane_stride(lanes, count * width) is None for x in stage.accesses())
+    ):
+        count //= 2
+    return count
 
 
 def _even_block(extent: Index, most: int) -> int:

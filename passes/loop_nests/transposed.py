@@ -8,12 +8,10 @@ from __future__ import annotations
 from metadef import ir
 
 from .access import Access
-from .body import instructions
+from .body import HEAVY_BODY_OPS, instructions
 from .index_math import Index
 from .stage import Stage
 
-# Heavier bodies are not worth a copy for each row of a tile.
-_MOST_BODY_OPS = 12
 #: Turns of the lanes' and the rows' loops of one task: pages of the source that a task walks, and
 #: whole cache lines of each.
 BOX = 64
@@ -32,8 +30,11 @@ def is_transposed(x: Access, lanes: int, rows: int) -> bool:
 
 
 def tile_rows(stage: Stage, extents: tuple[Index, ...], lanes: int, width: int) -> int | None:
-    """Return the dim along which square tiles of `width` make the inputs' loads contiguous."""
-    if stage.reduction_dims or instructions(stage.body) > _MOST_BODY_OPS:
+    """Return the dim along which square tiles of `width` make the inputs' loads contiguous.
+
+    A heavy body is not worth a copy for each row of a tile.
+    """
+    if stage.reduction_dims or instructions(stage.body) > HEAVY_BODY_OPS:
         return None
     for d in stage.parallel_dims:
         extent = extents[d]
