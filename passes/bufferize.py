@@ -10,6 +10,8 @@ from metadef.forms import TENSORS
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
+from ._destination_slices import write_slices_to_memory
+
 _BUFFERIZE = (
     "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion="
     "identity-layout-map unknown-type-conversion=identity-layout-map}"
@@ -46,6 +48,7 @@ class Bufferize(Pass):
         # No clean-up yet: on tensors it drops copies into outputs, and makes two reductions share
         # the tensor that they start from.
         outputs = {name_of(kernel): _outputs(kernel) for kernel in _kernels(module)}
+        write_slices_to_memory(module)
         run_upstream(module, f"{_BUFFERIZE},{_CLEAN}")
         for kernel in _kernels(module):
             _drop_results(kernel, outputs[name_of(kernel)])

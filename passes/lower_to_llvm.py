@@ -126,13 +126,18 @@ def _lower_barriers(module: ir.Operation) -> bool:
         if op.operation.name == "func.call"
         and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == abi.BARRIER
     ]
+    threads: dict[ir.Operation, ir.Value] = {}
     for op in calls:
-        nthreads = next(
-            p.value for p in abi.parameters(_enclosing_function(op)) if p.role == "nthreads"
-        )
+        function = _enclosing_function(op)
+        if function.operation not in threads:
+            threads[function.operation] = next(
+                p.value for p in abi.parameters(function) if p.role == "nthreads"
+            )
         with ir.InsertionPoint(op), op.location:
             one = ir.arith.ConstantOp(ir.IndexType.get(), 1).result
-            several = ir.arith.CmpIOp(ir.arith.CmpIPredicate.ugt, nthreads, one).result
+            several = ir.arith.CmpIOp(
+                ir.arith.CmpIPredicate.ugt, threads[function.operation], one
+            ).result
             branch = ir.scf.IfOp(several)
             with ir.InsertionPoint(branch.then_block):
                 ir.func.CallOp([], "GOMP_barrier", [])

@@ -85,3 +85,58 @@ func.func @returns_a_view_of_its_output(%x: tensor<2x4xf32> {bufferization.writa
   %r = tensor.collapse_shape %0 [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
   return %r : tensor<8xf32>
 }
+
+// Slices of one tensor are written in place, each by its own op; one that was computed elsewhere
+// is copied, and the last of overlapping ones stays last.
+// CHECK-LABEL: @writes_slices_of_one_tensor
+// CHECK: %[[T:.*]] = memref.alloc
+// CHECK: outs(%[[T]]
+// CHECK: %[[S0:.*]] = memref.subview %arg2[0] [%arg3] [1]
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%arg0 : memref<?xf32>) outs(%[[S0]] :
+// CHECK: %[[S1:.*]] = memref.subview %arg2[%arg3] [4] [2] : memref<?xf32> to memref<4xf32, strided<[2], offset: ?>>
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[T]] : memref<4xf32>) outs(%[[S1]] :
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @writes_slices_of_one_tensor(%x: tensor<?xf32> {bufferization.writable = false}, %y: tensor<4xf32> {bufferization.writable = false}, %out: tensor<?xf32> {bufferization.writable = true}, %B: index {metadef.symbol = "B"}) -> tensor<?xf32> attributes {metadef.kernel} {
+  %e = tensor.empty() : tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%y : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %5 = math.exp %a : f32
+    linalg.yield %5 : f32
+  } -> tensor<4xf32>
+  %s = tensor.extract_slice %out[0] [%B] [1] : tensor<?xf32> to tensor<?xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<?xf32>) outs(%s : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %5 = arith.negf %a : f32
+    linalg.yield %5 : f32
+  } -> tensor<?xf32>
+  %2 = tensor.insert_slice %0 into %out[0] [%B] [1] : tensor<?xf32> into tensor<?xf32>
+  %3 = tensor.insert_slice %1 into %2[%B] [4] [2] : tensor<4xf32> into tensor<?xf32>
+  return %3 : tensor<?xf32>
+}
+
+// What reads the tensor between two writes sees the first alone.
+// CHECK-LABEL: @keeps_what_is_read_between_writes
+// CHECK: %[[S0:.*]] = memref.subview %arg1[0] [2] [1]
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%arg0 : memref<2xf32>) outs(%[[S0]] :
+// CHECK: %[[T:.*]] = memref.alloc
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[S0]] : {{.*}}) outs(%[[T]]
+// CHECK: %[[S1:.*]] = memref.subview %arg1[2] [2] [1]
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[T]] : memref<2xf32>) outs(%[[S1]] :
+func.func @keeps_what_is_read_between_writes(%x: tensor<2xf32> {bufferization.writable = false}, %out: tensor<4xf32> {bufferization.writable = true}) -> tensor<4xf32> attributes {metadef.kernel} {
+  %0 = tensor.insert_slice %x into %out[0] [2] [1] : tensor<2xf32> into tensor<4xf32>
+  %s = tensor.extract_slice %0[0] [2] [1] : tensor<4xf32> to tensor<2xf32>
+  %e = tensor.empty() : tensor<2xf32>
+  %n = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%s : tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %5 = arith.negf %a : f32
+    linalg.yield %5 : f32
+  } -> tensor<2xf32>
+  %1 = tensor.insert_slice %n into %0[2] [2] [1] : tensor<2xf32> into tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
