@@ -1,9 +1,9 @@
 """Cache blocking of products: boxes of rows and panels, and chunks of the reduction.
 
 A product streams a panel of one operand past blocks of rows of the other. The rows of a box stay
-in the second cache level while the panels pass by. Where the reduction is so long that only few
-would, it is cut in chunks, between which the sums are in memory (Goto and van de Geijn 2008,
-"Anatomy of high-performance matrix multiplication").
+in the second cache level while the panels pass by, the next panel with them. Where the reduction is
+too long for that, it is cut in chunks, between which the sums are in memory (Goto and van de Geijn
+2008, "Anatomy of high-performance matrix multiplication").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .stage import Stage
 # Register blocks of rows and panels in a box, at most.
 _MOST_ROW_BLOCKS = 24
 _MOST_PANELS = 16
-# So few in the cache are not worth the loads of a panel: the reduction is cut in chunks.
+# So few in the cache are not worth the loads of a panel.
 _FEW_ROW_BLOCKS = 4
 # A row stride from which the rows of a box are on other pages and fall on few sets of a cache.
 _FAR_BYTES = 2048
@@ -58,9 +58,11 @@ def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocki
     row_bytes = sum(_bytes(x) for x in rows) * schedule.rows
     chunks: dict[int, int] = {}
     blocks = _resident_blocks(stage, row_bytes, chunks, target)
-    many = _row_blocks(stage, schedule, row_dims) > _MOST_ROW_BLOCKS
-    if blocks < _FEW_ROW_BLOCKS and many and _is_sum(stage):
-        step = schedule.panel * sum(_bytes(x) for x in panels)
+    passing = _row_blocks(stage, schedule, row_dims)
+    few = blocks < _FEW_ROW_BLOCKS and passing > _MOST_ROW_BLOCKS
+    step = schedule.panel * sum(_bytes(x) for x in panels)
+    large = _depth(stage, chunks) * step > target.l2_bytes // 4 and passing > 1
+    if (few or large) and _is_sum(stage):
         chunks = _chunks(stage, step, target)
         blocks = _resident_blocks(stage, row_bytes, chunks, target)
     box = _rows_of_box(stage, schedule, row_dims, min(blocks, _MOST_ROW_BLOCKS))
@@ -196,7 +198,21 @@ def _far_rows(
     inner = x.strides[stage.reduction_dims[-1]]
     dense = isinstance(inner, int) and inner == 1
     known = all(isinstance(chunks.get(d, stage.extents[d]), int) for d in stage.reduction_dims)
-    return stage.inputs.index(x) if dense and known and _is_far(x, row_dim) else None
+    if not dense or not known or not _is_far(x, row_dim):
+        return None
+    # Rows that follow one another without gaps are as good as a copy.
+    row = prod(e for d, e in _turns_of_chunk(stage, chunks).items() if x.moves(d))
+    stride = x.strides[row_dim]
+    return None if isinstance(stride, int) and stride < 2 * row else stage.inputs.index(x)
+
+
+def _turns_of_chunk(stage: Stage, chunks: dict[int, int]) -> dict[int, int]:
+    turns = {}
+    for d in stage.reduction_dims:
+        extent = chunks.get(d, stage.extents[d])
+        assert isinstance(extent, int), "a chunk of known size"
+        turns[d] = extent
+    return turns
 
 
 def _is_far(x: Access, dim: int) -> bool:
@@ -238,11 +254,7 @@ def _rows_turns(stage: Stage, blocking: Blocking) -> dict[int, int]:
     x = stage.inputs[blocking.copied]
     assert isinstance(x, Access)
     turns = {d: blocking.box.get(d, 1) for d in stage.parallel_dims if x.moves(d)}
-    for d in stage.reduction_dims:
-        extent = blocking.chunks.get(d, stage.extents[d])
-        assert isinstance(extent, int), "a chunk of known size"
-        turns[d] = extent
-    return turns
+    return turns | _turns_of_chunk(stage, blocking.chunks)
 
 
 def _tiled(
