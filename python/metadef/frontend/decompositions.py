@@ -11,12 +11,14 @@ import torch
 from torch import fx
 from torch._decomp import get_decompositions, global_decomposition_table
 
-from metadef.passes.convert_torch_to_metadef import is_modelled
+from metadef.passes.torch_ops.registry import conversions, is_modelled
 
 from .composite_ops import COMPOSITE_OPS
 from .special_functions import SPECIAL_FUNCTIONS
 
 aten = torch.ops.aten
+
+conversions()  # their modules load with the compiler, not in its first compilation
 
 #: decompositions that torch has but leaves out of its core table; without them torch runs the ops
 _EXTRA = (
