@@ -136,9 +136,9 @@ def _subview(memory: ir.Value, insert: ir.Operation) -> ir.Value:
     for size in reversed(ir.MemRefType(memory.type).shape):
         strides.insert(0, stride)
         stride = _product(stride, size)
-    offset: int = sum(_product(o, s) for o, s in zip(offsets, strides, strict=True))
+    starts = [_product(offset, s) for offset, s in zip(offsets, strides, strict=True)]
     layout = ir.StridedLayoutAttr.get(
-        _DYNAMIC if _DYNAMIC in (*offsets, *strides) else offset,
+        _DYNAMIC if _DYNAMIC in starts else sum(starts),
         [_product(step, s) for step, s in zip(steps, strides, strict=True)],
     )
     source = ir.RankedTensorType(insert.operands[0].type)
@@ -159,4 +159,4 @@ def _subview(memory: ir.Value, insert: ir.Operation) -> ir.Value:
 
 
 def _product(a: int, b: int) -> int:
-    return _DYNAMIC if _DYNAMIC in (a, b) else a * b
+    return _DYNAMIC if _DYNAMIC in (a, b) and 0 not in (a, b) else a * b

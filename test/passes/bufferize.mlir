@@ -140,3 +140,13 @@ func.func @keeps_what_is_read_between_writes(%x: tensor<2xf32> {bufferization.wr
   %1 = tensor.insert_slice %n into %0[2] [2] [1] : tensor<2xf32> into tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// Where rows have a dynamic length, an offset of 0 rows is still 0.
+// CHECK-LABEL: @writes_slices_of_dynamic_rows
+// CHECK: memref.subview %arg2[0, 0] [2, %arg3] [1, 1] : memref<?x?xf32> to memref<2x?xf32, strided<[?, 1]>>
+// CHECK: memref.subview %arg2[2, 0] [2, %arg3] [1, 1] : memref<?x?xf32> to memref<2x?xf32, strided<[?, 1], offset: ?>>
+func.func @writes_slices_of_dynamic_rows(%x: tensor<2x?xf32> {bufferization.writable = false}, %y: tensor<2x?xf32> {bufferization.writable = false}, %out: tensor<?x?xf32> {bufferization.writable = true}, %B: index {metadef.symbol = "B"}) -> tensor<?x?xf32> attributes {metadef.kernel} {
+  %0 = tensor.insert_slice %x into %out[0, 0] [2, %B] [1, 1] : tensor<2x?xf32> into tensor<?x?xf32>
+  %1 = tensor.insert_slice %y into %0[2, 0] [2, %B] [1, 1] : tensor<2x?xf32> into tensor<?x?xf32>
+  return %1 : tensor<?x?xf32>
+}
