@@ -11,7 +11,9 @@ from torch import nn
 from torch.export import Dim
 
 import metadef
+from metadef.device.probe import probe
 from metadef.diagnostics import InputError, MetadefError
+from metadef.frontend.stages import stage_text
 
 
 class Everything(nn.Module):
@@ -153,6 +155,31 @@ def test_report_mlir_and_plan() -> None:
     assert set(part["dispatches"]) <= set(part["kernels"])
     with pytest.raises(MetadefError, match="no stage 'infer-shape'; did you mean 'infer-shapes'"):
         compiled.mlir("infer-shape")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: x.kthvalue(1),
+        lambda x: x.kthvalue(1, keepdim=True),
+        torch.count_nonzero,
+        lambda x: torch.count_nonzero(x, 0),
+        lambda x: torch.count_nonzero(x, (-1,)),
+    ],
+    ids=["kthvalue", "keepdim", "count", "count-dim", "count-dims"],
+)
+def test_every_stage_of_ops_whose_dim_is_one_that_a_number_lacks(model: Any) -> None:
+    """torch-mlir's verifier refuses them: their text could not be parsed again."""
+    for x in (torch.tensor(3.0), torch.tensor([0.0, 2.0])):
+        compiled = metadef.compile(model, (x,), fallback="error")
+        torch.testing.assert_close(compiled(x), model(x))
+        assert "define void @" in compiled.mlir("llvm-ir")
+
+
+def test_imported_ir_that_does_not_verify_is_an_error_of_ours() -> None:
+    broken = "func.func @main(%x: f32) -> i32 {\n  return %x : f32\n}"
+    with pytest.raises(MetadefError, match="stage 'infer-shapes': what was imported does not ver"):
+        stage_text("main", broken, "infer-shapes", probe())
 
 
 def test_models_that_compute_nothing() -> None:

@@ -41,6 +41,23 @@ def _frexp(x: Tensor) -> Any:
     return torch.where(ordinary, mantissa, wide).to(x.dtype), exponent.to(torch.int32)
 
 
+@_decomposes(aten.kthvalue.default)
+def _kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """Return a number and its place; that has no dim, which torch-mlir's verifier asks for."""
+    return (x.clone(), x.new_zeros((), dtype=torch.int64)) if x.ndim == 0 else NotImplemented
+
+
+@_decomposes(aten.count_nonzero.default)
+def _count_nonzero(x: Tensor, dim: int | None = None) -> Any:
+    """Count a number as none or one, for the same reason."""
+    return (x != 0).to(torch.int64) if x.ndim == 0 else NotImplemented
+
+
+@_decomposes(aten.count_nonzero.dim_IntList)
+def _count_nonzero_of_dims(x: Tensor, dim: Sequence[int]) -> Any:
+    return _count_nonzero(x)
+
+
 @_decomposes(aten.mode.default)
 def _mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """Count for each element those equal to it; the first most frequent of the sorted row."""

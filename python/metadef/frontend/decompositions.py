@@ -70,6 +70,14 @@ _NOT_KEPT = (
     "aten.linalg_vander",
 )
 
+#: modelled ops that are taken apart in some cases: in others the rule gives NotImplemented
+_SOMETIMES = (
+    aten.instance_norm.default,
+    aten.kthvalue.default,
+    aten.count_nonzero.default,
+    aten.count_nonzero.dim_IntList,
+)
+
 
 def torch_op_name(op: Any) -> str:
     """Return the torch dialect's name of an `OpOverload`: `torch.aten.add.Tensor`."""
@@ -92,7 +100,7 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
     return {
         op: rule
         for op, rule in table.items()
-        if op is aten.instance_norm.default
+        if op in _SOMETIMES
         or (not _is_kept(str(op)) and (_may_alias(op) or not is_modelled(torch_op_name(op))))
     }
 
@@ -133,6 +141,8 @@ def is_settled(graph: fx.Graph) -> bool:
                 continue
             return False
         if op._schema.is_mutable or _is_stateful(node):
+            return False
+        if op in _SOMETIMES and node.args[0].meta["val"].ndim == 0:
             return False
         if not is_modelled(torch_op_name(op)) and op in decomposition_table():
             return False

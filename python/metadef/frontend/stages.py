@@ -9,7 +9,7 @@ from metadef import ir
 from metadef.codegen.compile import kernel_modules
 from metadef.codegen.stages import ASSEMBLY, LLVM_IR, kernel_after, kernel_stages, print_kernel
 from metadef.device.spec import ATTRIBUTE, DeviceSpec
-from metadef.diagnostics import MetadefError, near_names
+from metadef.diagnostics import MetadefError, error_text, near_names
 from metadef.instrumentation import Printing
 from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of
@@ -32,7 +32,8 @@ def stage_text(
     An op's location is a line of the model at every stage.
 
     Raises:
-        MetadefError: no such stage, or it is one of the whole model and `only` is given.
+        MetadefError: no such stage, or it is one of the whole model and `only` is given, or
+            torch-mlir's verifier refuses what its importer made.
     """
     steps: Sequence[Step] = passes_of("front")
     front = [IMPORT, *stage_names(steps)]
@@ -48,7 +49,11 @@ def stage_text(
     if stage == IMPORT:
         return source
     with ir.make_context(), ir.Location.unknown():
-        module = ir.Module.parse(source)
+        try:
+            module = ir.Module.parse(source)
+        except ir.MLIRError as error:
+            text = f"stage '{stage}': what was imported does not verify: {error_text(error)}"
+            raise MetadefError(text) from error
     set_device(module, spec)
     PassRunner(verify=False).run(module, steps[: front.index(stage) if stage in front else None])
     if stage in front:
