@@ -88,7 +88,7 @@ def _prepare(model: Model, request: dict[str, Any]) -> tuple[dict[str, Any], Cal
     results = [tensors(bound[0]())]
     seconds = time.perf_counter() - start
     found = {"compile_seconds": seconds, "compile_adds_mib": _peak_mib() - before}
-    found["compiler_processes_mib"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    found["compiler_processes_mib"] = _children_mib()
     results += [tensors(call()) for call in bound[1:]]
     reference = Path(request["reference"])
     if request["program"] == "eager":
@@ -189,19 +189,35 @@ def _busy_seconds() -> float:
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _status_mib(key: str) -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) / 1024
-    return 0.0
+def _children_mib() -> float:
+    """Return the peaks of the processes that this one started: all that live, or one that did."""
+    alive = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = _status(folder)
+        except OSError:  # it ended meanwhile
+            continue
+        if int(fields["PPid"]) == os.getpid():
+            alive += _mib(fields, "VmHWM")
+    return max(alive, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+
+
+def _status(folder: Path) -> dict[str, str]:
+    """Return what the kernel says of a process."""
+    lines = (folder / "status").read_text().splitlines()
+    return {key: value for key, _, value in (line.partition(":") for line in lines)}
+
+
+def _mib(fields: dict[str, str], key: str) -> float:
+    return int(fields[key].split()[0]) / 1024 if key in fields else 0.0  # a zombie has none
 
 
 def _resident_mib() -> float:
-    return _status_mib("VmRSS:")
+    return _mib(_status(Path("/proc/self")), "VmRSS")
 
 
 def _peak_mib() -> float:
-    return _status_mib("VmHWM:")
+    return _mib(_status(Path("/proc/self")), "VmHWM")
 
 
 def _forget_peak() -> None:
