@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -140,3 +142,60 @@ def test_processes_share_a_directory(tmp_path: Path) -> None:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert Cache(tmp_path).get(KEY) in (b"a" * 10000, b"b" * 10000)
+
+
+#: puts under the key given, and says so when it has got half way and waits there
+KILLED_WRITER = """
+import os, sys, time
+from pathlib import Path
+from metadef.runtime import cache
+
+def wait(*_):
+    print("ready", flush=True)
+    time.sleep(600)
+
+class Half:
+    def __init__(self, handle, mode):
+        self.file = open(handle, mode)
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self.file.close()
+    def write(self, content):
+        self.file.write(content[: len(content) // 2])
+        self.file.flush()
+        wait()
+
+directory, key, where = sys.argv[1:]
+if where == "writing":
+    os.fdopen = Half
+else:
+    os.replace = wait
+cache.Cache(Path(directory)).put(key, bytes(4000))
+"""
+
+
+@pytest.mark.parametrize("where", ["writing", "renaming"])
+def test_a_writer_that_is_killed_leaves_a_cache_that_works(tmp_path: Path, where: str) -> None:
+    cache = Cache(tmp_path, limit_bytes=6000)
+    cache.put(KEY, b"before")
+    command = [sys.executable, "-c", KILLED_WRITER, str(tmp_path), KEY, where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+    (left,) = tmp_path.rglob("*.tmp")
+    assert cache.get(KEY) == b"before"
+    cache.put(KEY, b"after")
+    assert cache.get(KEY) == b"after"
+
+    assert cache.total_bytes() > left.stat().st_size  # it may be one that is being written
+    other = "cd" * 32
+    cache.put(other, bytes(5000))
+    cache.trim()
+    assert left.exists() and cache.total_bytes() <= cache.limit_bytes
+
+    os.utime(left, (1000, 1000))
+    cache.put(other, bytes(5000))
+    cache.trim()
+    assert not left.exists() and cache.get(other) is not None

@@ -21,6 +21,7 @@ from metadef.diagnostics import CacheError
 
 _MAGIC = b"metadef cache 1\n"
 _SUFFIX = ".entry"
+_TEMPORARY = ".tmp"
 #: an abandoned temporary file is older than this many seconds
 _ABANDONED_SECONDS = 3600.0
 #: the directory's size is looked at once per this many bytes written by one process
@@ -83,9 +84,12 @@ class Cache:
             self.trim()
 
     def trim(self) -> None:
-        """Remove the entries used longest ago until the total is at most `limit_bytes`."""
+        """Remove the entries used longest ago until the total is at most `limit_bytes`.
+
+        What a process is writing counts, and stays; what it left when it was killed goes first.
+        """
         entries = sorted(_entries(self.directory))
-        total = sum(size for _, size, _ in entries)
+        total = self.total_bytes()
         for _, size, path in entries:
             if total <= self.limit_bytes:
                 return
@@ -100,8 +104,8 @@ class Cache:
                 path.unlink()
 
     def total_bytes(self) -> int:
-        """Return the bytes that the entries take on disk."""
-        return sum(size for _, size, _ in _entries(self.directory))
+        """Return the bytes that the cache takes on disk."""
+        return sum(status.st_size for _, status in _files(self.directory))
 
     def _path(self, key: str) -> Path:
         assert key.isalnum() and len(key) > 2, f"cache key '{key}' is not a hash"
@@ -149,7 +153,7 @@ def _payload(content: bytes) -> bytes | None:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:16], suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:16], suffix=_TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -162,18 +166,26 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
     """Yield time of last use, bytes and path of each entry, and of temporaries left by a crash."""
+    for path, status in _files(directory):
+        if path.suffix == _SUFFIX:
+            yield status.st_mtime, status.st_size, path
+        elif _is_abandoned(status.st_mtime):
+            yield 0.0, status.st_size, path
+
+
+def _files(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the cache's files: entries, and temporaries that will be some."""
     for folder in _listing(directory):
         if not folder.is_dir(follow_symlinks=False):
             continue
         for file in _listing(Path(folder.path)):
+            if not file.name.endswith((_SUFFIX, _TEMPORARY)):
+                continue
             try:
                 status = file.stat(follow_symlinks=False)
             except OSError:  # another process removed it
                 continue
-            if file.name.endswith(_SUFFIX):
-                yield status.st_mtime, status.st_size, Path(file.path)
-            elif file.name.endswith(".tmp") and _is_abandoned(status.st_mtime):
-                yield 0.0, status.st_size, Path(file.path)
+            yield Path(file.path), status
 
 
 def _is_abandoned(modified: float) -> bool:
