@@ -16,6 +16,7 @@ from metadef.passes.loop_nests.packing import pack_operand
 from metadef.passes.loop_nests.schedule import Target
 from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
+from metadef.passes.loop_nests.streaming import streamed
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
@@ -70,6 +71,7 @@ def target_of(module: ir.Operation) -> Target:
         vector_registers=spec.vector_registers,
         l1_bytes=l1.bytes if l1 else Target.l1_bytes,
         l2_bytes=l2.bytes if l2 else Target.l2_bytes,
+        last_cache_bytes=max((c.bytes for c in spec.caches), default=Target.last_cache_bytes),
         cores=spec.cores,
     )
 
@@ -148,7 +150,8 @@ def _emit_run(
         stages = [parse_stage(op, flat) for op in run]
         temporaries = _temporaries(stages, {op.operation for op in run})
         stages = merge_epilogues(merge_fills(stages), temporaries)
-        emitter = NestEmitter(target, threads, flat, entry)
+        past = frozenset(flat(b).flat for b in streamed(stages, target))
+        emitter = NestEmitter(target, threads, flat, entry, past)
         for nest in form_nests(stages, temporaries):
             if len(nest.stages) == 1:
                 nest.stages[0] = collapse(nest.stages[0])

@@ -44,11 +44,14 @@ class Cell:
 class CellMemory:
     """Reads and writes cells of one stage's blocks.
 
-    `flat` gives the flat view of a buffer read by `memref.load` inside a body.
+    `flat` gives the flat view of a buffer read by `memref.load` inside a body. The flat buffers in
+    `streamed` are aligned to `vector_bytes` and stored past the cache.
     """
 
     schedule: Schedule
     flat: Callable[[ir.Value], FlatBuffer]
+    streamed: frozenset[ir.Value] = frozenset()
+    vector_bytes: int = 64
 
     def index(self, stage: Stage, dim: int, at: Cell) -> Val:
         d = stage.index_dims[dim]
@@ -118,7 +121,14 @@ class CellMemory:
         vector = v.vector(lanes)
         if isinstance(stride, int) and stride == 1:
             if lanes.mask is None:
-                ir.vector.store(vector, x.buffer, [address])
+                past = x.buffer in self.streamed and isinstance(x.offset, int) and x.offset == 0
+                ir.vector.store(
+                    vector,
+                    x.buffer,
+                    [address],
+                    nontemporal=True if past else None,
+                    alignment=self.vector_bytes if past else None,
+                )
             else:
                 ir.vector.maskedstore(x.buffer, [address], lanes.mask, vector)
             return

@@ -38,12 +38,16 @@ class Threads:
 
 @dataclass(eq=False)
 class NestEmitter:
-    """Builds the loops of nests at the insertion point; `entry` is the function's first block."""
+    """Builds the loops of nests at the insertion point; `entry` is the function's first block.
+
+    The flat buffers in `streamed` are stored past the cache.
+    """
 
     target: Target
     threads: Threads
     flat: Callable[[ir.Value], FlatBuffer]
     entry: ir.Block
+    streamed: frozenset[ir.Value] = frozenset()
 
     def emit(self, nest: Nest) -> None:
         """Build one nest: tasks, boxes, stages."""
@@ -234,7 +238,9 @@ class NestEmitter:
         ahead: Mapping[int, Index] | None = None,
     ) -> None:
         """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""
-        cells = BlockCells(stage, schedule, bounds, CellMemory(schedule, self.flat), ahead or {})
+        past = self.streamed if not stage.reduction_dims else frozenset()
+        memory = CellMemory(schedule, self.flat, past, self.target.vector_bits // 8)
+        cells = BlockCells(stage, schedule, bounds, memory, ahead or {})
         emitter = BlockEmitter(cells, self.entry, adds_up, prefetch)
         inner = {schedule.lanes, schedule.row_dim} - {None}
         outer = [d for d in stage.parallel_dims if d not in inner]
@@ -326,7 +332,7 @@ class NestEmitter:
             return moved(point, d, i)
 
         start, rest = base, extent
-        ladder = [schedule.rows, 4, 1] if schedule.rows > 4 else [schedule.rows, 1]
+        ladder = _halves(schedule.rows)
         for rows in ladder if not isinstance(extent, int) else [schedule.rows]:
             whole = mul(div(rest, rows), rows)
             stop = add(start, whole)
@@ -372,6 +378,11 @@ def _with_rows(
     copy_rows(x, near, dims, bounds, schedule.width)
     inputs = [near if k == blocking.copied else y for k, y in enumerate(stage.inputs)]
     return replace(stage, inputs=inputs)
+
+
+def _halves(rows: int) -> list[int]:
+    """Return `rows`, half of it (rounded up), and so on to 1: few blocks for any number of rows."""
+    return [rows] if rows == 1 else [rows, *_halves(-(-rows // 2))]
 
 
 def _turns(start: ir.Value, stop: ir.Value, step: int) -> int | None:

@@ -44,6 +44,7 @@ class Target:
     vector_registers: int = 32
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 1024 * 1024
+    last_cache_bytes: int = 32 * 1024 * 1024
     cores: int = 1
 
 

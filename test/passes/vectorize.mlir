@@ -165,3 +165,29 @@ func.func @transposes_tiles_in_registers(%x: memref<64x128xf32>, %y: memref<128x
   }
   return
 }
+
+// -----
+
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+
+// An output that outgrows the last cache level is stored past it; a small one is not.
+// CHECK-LABEL: func.func @streams_large_outputs
+// CHECK: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+// CHECK-LABEL: func.func @keeps_small_outputs
+// CHECK-NOT: nontemporal
+func.func @streams_large_outputs(%x: memref<4096x1024xf32>, %y: memref<4096x1024xf32>) {
+  linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : memref<4096x1024xf32>) outs(%y : memref<4096x1024xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+func.func @keeps_small_outputs(%x: memref<64x1024xf32>, %y: memref<64x1024xf32>) {
+  linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : memref<64x1024xf32>) outs(%y : memref<64x1024xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  }
+  return
+}
