@@ -23,6 +23,7 @@ from metadef.symbolic import Dim
 
 from .back_graph import Arena, BackGraph, Input, Output, Tensor, find_function, read_function
 from .jit import Library, dispatch_loop
+from .output_pool import OutputPool
 from .tables import Layout, Table
 
 _CPU = torch.device("cpu")
@@ -68,11 +69,12 @@ def _bytes(count: int) -> torch.Tensor:
 
 
 class _Context:
-    """The memory of one call at a time: an arena, scratch memory, and tables that point there."""
+    """The memory of one call at a time: arena, scratch memory, outputs, tables that point there."""
 
     def __init__(self) -> None:
         self.arena = _bytes(0)
         self.scratch = _bytes(0)
+        self.outputs = OutputPool()
         self.tables: OrderedDict[tuple[int, ...], Table] = OrderedDict()
 
     def table(self, layout: Layout, key: tuple[int, ...]) -> Table:
@@ -164,7 +166,7 @@ class Program:
             context = _Context()
         try:
             table = context.table(layout, key)
-            inputs, outputs = _fill(layout, table, inputs)
+            inputs, outputs = _fill(layout, table, inputs, context.outputs)
             self._run(table.address)
         finally:
             self._contexts.append(context)
@@ -191,7 +193,7 @@ class Program:
             context = _Context()
         table = context.table(layout, tuple((symbols or {})[name] for name in layout.symbols))
         try:
-            inputs, outputs = _fill(layout, table, inputs)
+            inputs, outputs = _fill(layout, table, inputs, context.outputs)
             table.set_times(stamps.ctypes.data)
             self._run(table.address)
         finally:
@@ -262,7 +264,7 @@ def build_program(
 
 
 def _fill(
-    layout: Layout, table: Table, inputs: Sequence[torch.Tensor]
+    layout: Layout, table: Table, inputs: Sequence[torch.Tensor], pool: OutputPool
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Write the pointers of inputs and new outputs into the table; return both to be kept.
 
@@ -271,8 +273,7 @@ def _fill(
     """
     words = table.words
     dense = [t if t.is_contiguous() else t.contiguous() for t in inputs]
-    # On the CPU whatever torch.set_default_device says: native code writes there.
-    outputs = [torch.empty(shape, dtype=dtype, device=_CPU) for shape, dtype in table.outputs]
+    outputs = [pool.take(shape, dtype) for shape, dtype in table.outputs]
     for tensors, places in ((dense, layout.input_slots), (outputs, layout.output_slots)):
         for tensor, slots in zip(tensors, places, strict=True):
             try:
