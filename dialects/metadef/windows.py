@@ -19,6 +19,11 @@ def spatial_axes(layout: str, rank: int) -> range:
     return range(2, rank) if layout == "nchw" else range(1, rank - 1)
 
 
+def given_or(values: Sequence[int] | None, default: int, count: int) -> list[int]:
+    """Return the values of a builder's argument, or `count` times the default without it."""
+    return [default] * count if values is None else list(values)
+
+
 def windows(
     sizes: Sequence[Dim],
     kernel: Sequence[DimLike],

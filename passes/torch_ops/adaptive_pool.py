@@ -13,10 +13,10 @@ from metadef.dialects.metadef.ops.take import take
 from metadef.symbolic import Dim, ceildiv
 
 from . import build
+from ._windows import flat_positions, with_batch, without_batch
 from .build import cast, dims, rank, reduce, reshape, slice_
 from .call import Call
 from .dtypes import opmath
-from .pool import flat_positions, with_batch, without_batch
 from .registry import NotModelled, converts
 
 #: more windows than that are not unrolled

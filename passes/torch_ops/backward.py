@@ -14,9 +14,9 @@ from metadef.dialects.metadef.ops.scatter import scatter
 from metadef.symbolic import Dim, DimLike, product
 
 from . import build
+from ._windows import both_ends, spread
 from .build import cast, contraction, dims, pointwise, rank, reduce, reshape, slice_, transpose
 from .call import Call
-from .conv import both_ends, spread
 from .dtypes import i64, is_bool, opmath
 from .registry import NotModelled, converts
 

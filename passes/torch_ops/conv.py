@@ -10,7 +10,8 @@ from metadef.dialects.metadef.ops.conv import conv
 from metadef.dialects.metadef.ops.conv_transpose import conv_transpose
 
 from . import build
-from .build import dims, rank, reshape
+from ._windows import both_ends, spread, with_batch, without_batch
+from .build import dims, rank
 from .call import Call
 from .dtypes import is_bool
 from .registry import NotModelled, converts
@@ -18,57 +19,42 @@ from .registry import NotModelled, converts
 Ints = Sequence[int]
 
 
-def spread(values: Any, count: int) -> list[int]:
-    """Return one value for each spatial dim; one value stands for all."""
-    listed = [values] if isinstance(values, int) else list(values)
-    return listed * count if len(listed) == 1 else listed
-
-
-def both_ends(padding: Sequence[int]) -> list[int]:
-    """Return (low, high) for each dim."""
-    return [p for each in padding for p in (each, each)]
-
-
 def convolve(
     x: ir.Value,
     weight: ir.Value,
     bias: ir.Value | None,
     strides: Any,
-    padding: Any,
+    ends: Ints,
     dilations: Any,
-    transposed: bool,
-    output_padding: Any,
     groups: int,
+    output_padding: Any = None,
 ) -> ir.Value:
-    """Build the (transposed) convolution; x without a batch dim gets one for it."""
-    spatial = rank(weight) - 2
+    """Build a convolution, transposed if it has `output_padding`; x may lack a batch dim.
+
+    `ends` are (low, high) padding for each spatial dim.
+    """
+    spatial = _spatial(weight)
     if spatial < 1 or is_bool(build.element(x)):
         raise NotModelled
-    batched = rank(x) == rank(weight)
-    if not batched:
-        x = build.unsqueeze(x, 0)
-    if transposed:
-        result = conv_transpose(
-            x,
-            weight,
-            bias,
-            strides=spread(strides, spatial),
-            padding=both_ends(spread(padding, spatial)),
-            dilations=spread(dilations, spatial),
-            groups=groups,
-            output_padding=spread(output_padding, spatial),
-        )
-    else:
-        result = conv(
-            x,
-            weight,
-            bias,
-            strides=spread(strides, spatial),
-            padding=both_ends(spread(padding, spatial)),
-            dilations=spread(dilations, spatial),
-            groups=groups,
-        )
-    return result if batched else reshape(result, dims(result)[1:])
+    x, had = with_batch(x, spatial)
+    sizes: dict[str, Any] = {
+        "strides": spread(strides, spatial),
+        "padding": ends,
+        "dilations": spread(dilations, spatial),
+        "groups": groups,
+    }
+    if output_padding is None:
+        return without_batch(conv(x, weight, bias, **sizes), had)
+    extra = spread(output_padding, spatial)
+    return without_batch(conv_transpose(x, weight, bias, output_padding=extra, **sizes), had)
+
+
+def _spatial(weight: ir.Value) -> int:
+    return rank(weight) - 2
+
+
+def _ends(padding: Any, weight: ir.Value) -> list[int]:
+    return both_ends(spread(padding, _spatial(weight)))
 
 
 @converts("aten.convolution", "aten._convolution", "aten.convolution_overrideable")
@@ -85,9 +71,8 @@ def convolution(
     groups: int,
     *options: Any,
 ) -> ir.Value:
-    return convolve(
-        x, weight, bias, strides, padding, dilations, transposed, output_padding, groups
-    )
+    extra = output_padding if transposed else None
+    return convolve(x, weight, bias, strides, _ends(padding, weight), dilations, groups, extra)
 
 
 @converts("aten.conv1d", "aten.conv2d", "aten.conv3d")
@@ -101,7 +86,7 @@ def conv_nd(
     dilations: Ints,
     groups: int,
 ) -> ir.Value:
-    return convolve(x, weight, bias, strides, padding, dilations, False, 0, groups)
+    return convolve(x, weight, bias, strides, _ends(padding, weight), dilations, groups)
 
 
 @converts("aten.conv1d.padding", "aten.conv2d.padding", "aten.conv3d.padding")
@@ -116,25 +101,15 @@ def conv_named_padding(
     groups: int,
 ) -> ir.Value:
     """`same` pads dilation * (kernel - 1), the odd element at the high end; `valid` nothing."""
-    spatial = rank(weight) - 2
     kernel = dims(weight)[2:]
     if padding == "valid":
-        return convolve(x, weight, bias, strides, 0, dilations, False, 0, groups)
+        return convolve(x, weight, bias, strides, _ends(0, weight), dilations, groups)
     if not all(k.is_static for k in kernel):
         raise NotModelled
-    batched = rank(x) == rank(weight)
-    x = x if batched else build.unsqueeze(x, 0)
-    totals = [d * (k.value - 1) for d, k in zip(spread(dilations, spatial), kernel, strict=True)]
-    result = conv(
-        x,
-        weight,
-        bias,
-        strides=spread(strides, spatial),
-        padding=[p for total in totals for p in (total // 2, total - total // 2)],
-        dilations=spread(dilations, spatial),
-        groups=groups,
-    )
-    return result if batched else reshape(result, dims(result)[1:])
+    spaces = spread(dilations, len(kernel))
+    totals = [d * (k.value - 1) for d, k in zip(spaces, kernel, strict=True)]
+    ends = [p for total in totals for p in (total // 2, total - total // 2)]
+    return convolve(x, weight, bias, strides, ends, dilations, groups)
 
 
 @converts("aten.conv_transpose1d", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
@@ -149,4 +124,5 @@ def conv_transpose_nd(
     groups: int,
     dilations: Ints,
 ) -> ir.Value:
-    return convolve(x, weight, bias, strides, padding, dilations, True, output_padding, groups)
+    ends = _ends(padding, weight)
+    return convolve(x, weight, bias, strides, ends, dilations, groups, output_padding)

@@ -8,7 +8,7 @@ from metadef.dialect import Operand, Result, constraint
 from metadef.dialects.metadef.attributes import choice, integer, integers
 from metadef.dialects.metadef.op import MetadefOp, build
 from metadef.dialects.metadef.shapes import Shaped, shape_of
-from metadef.dialects.metadef.windows import LAYOUTS, channel_axis, spatial_axes, windows
+from metadef.dialects.metadef.windows import LAYOUTS, channel_axis, given_or, spatial_axes, windows
 from metadef.symbolic import Dim, same
 
 C1 = constraint("conv-C1", "x has batch, channel and spatial dims, w has rank + 1 in nhwc")
@@ -115,9 +115,9 @@ def conv(
     """Build a convolution; strides and dilations are 1, padding 0 when not given."""
     shape = shape_of(x)
     spatial = shape.rank - 2
-    strides = list(strides) if strides is not None else [1] * spatial
-    padding = list(padding) if padding is not None else [0] * (2 * spatial)
-    dilations = list(dilations) if dilations is not None else [1] * spatial
+    strides = given_or(strides, 1, spatial)
+    padding = given_or(padding, 0, 2 * spatial)
+    dilations = given_or(dilations, 1, spatial)
     b = None if bias is None else shape_of(bias)
     return build(
         ConvOp,

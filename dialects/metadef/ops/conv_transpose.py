@@ -8,6 +8,7 @@ from metadef.dialect import Operand, Result, constraint
 from metadef.dialects.metadef.attributes import integer, integers
 from metadef.dialects.metadef.op import MetadefOp, build
 from metadef.dialects.metadef.shapes import Shaped, shape_of
+from metadef.dialects.metadef.windows import given_or
 from metadef.symbolic import same
 
 C1 = constraint("conv_transpose-C1", "x and w have equal rank, with batch, channel, spatial dims")
@@ -112,10 +113,10 @@ def conv_transpose(
     """Build a transposed convolution; strides and dilations are 1, paddings 0 when not given."""
     shape = shape_of(x)
     spatial = shape.rank - 2
-    strides = list(strides) if strides is not None else [1] * spatial
-    padding = list(padding) if padding is not None else [0] * (2 * spatial)
-    dilations = list(dilations) if dilations is not None else [1] * spatial
-    extra = list(output_padding) if output_padding is not None else [0] * spatial
+    strides = given_or(strides, 1, spatial)
+    padding = given_or(padding, 0, 2 * spatial)
+    dilations = given_or(dilations, 1, spatial)
+    extra = given_or(output_padding, 0, spatial)
     b = None if bias is None else shape_of(bias)
     return build(
         ConvTransposeOp,

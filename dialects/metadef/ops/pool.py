@@ -9,7 +9,7 @@ from metadef.dialects.metadef.attributes import boolean, choice, integers
 from metadef.dialects.metadef.op import MetadefOp, build
 from metadef.dialects.metadef.pointwise_fns import kind_of
 from metadef.dialects.metadef.shapes import Shaped, shape_of
-from metadef.dialects.metadef.windows import LAYOUTS, spatial_axes, windows
+from metadef.dialects.metadef.windows import LAYOUTS, given_or, spatial_axes, windows
 
 FNS = ("max", "avg")
 
@@ -97,8 +97,8 @@ def pool(
     spatial = len(kernel)
     kernel = list(kernel)
     strides = list(strides) if strides is not None else kernel
-    padding = list(padding) if padding is not None else [0] * (2 * spatial)
-    dilations = list(dilations) if dilations is not None else [1] * spatial
+    padding = given_or(padding, 0, 2 * spatial)
+    dilations = given_or(dilations, 1, spatial)
     return build(
         PoolOp,
         [x],
