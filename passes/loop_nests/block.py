@@ -58,7 +58,7 @@ class BlockEmitter:
             start = [constant_splat(t, 0.0) for t in types]
         else:
             start = held()
-        chunked = (
+        sums = (
             not self.adds_up
             and all(c is not None and c.op == "arith.addf" for c in combiners(stage))
             and len(outputs) == len(stage.outputs)
@@ -73,7 +73,7 @@ class BlockEmitter:
             }
             return self.cells.inner(at, rows, vectors, running)
 
-        final = self.cells.loops(stage.reduction_dims, point, start, step, chunked)
+        final = self.cells.loops(stage.reduction_dims, point, start, step, sums)
         if self.adds_up:
             final = [ir.arith.addf(a, b) for a, b in zip(held(), final, strict=True)]
         return [final[n * len(cells) : (n + 1) * len(cells)] for n in range(len(outputs))]

@@ -11,7 +11,7 @@ from metadef import ir
 from .access import Access
 from .body import Lanes, Val, constant_splat, evaluate_body
 from .control import loop
-from .index_math import Index, add, value
+from .index_math import Index, add, div, mul, sub, value
 from .memory import Cell, CellMemory, Corner, Point
 from .prefetch import fetch
 from .schedule import Schedule
@@ -20,6 +20,10 @@ from .stage import Operand, Stage
 #: Float sums longer than this are added up in chunks, so that the error grows with the square
 #: root of the chunk count and not with the length (pairwise summation, Higham 1993).
 CHUNK = 1024
+
+#: So many sums in registers keep the multiply-add units busy: two units, four cycles each.
+_BUSY_SUMS = 8
+_MOST_STRANDS = 4
 
 Step = Callable[[Point, list[ir.Value]], list[ir.Value]]
 
@@ -51,9 +55,12 @@ class BlockCells:
         point: Point,
         carried: list[ir.Value],
         step: Step,
-        chunked: bool,
+        sums: bool,
     ) -> list[ir.Value]:
-        """Nest loops over `dims` around `step`, which maps the carried values to their next."""
+        """Nest loops over `dims` around `step`, which maps the carried values to their next.
+
+        Those are float `sums`, which may be added up in any order, or not.
+        """
         if not dims:
             return step(point, carried)
         d, rest = dims[0], dims[1:]
@@ -61,15 +68,17 @@ class BlockCells:
         if isinstance(extent, int) and extent == 0:
             return carried
         if isinstance(extent, int) and extent == 1:
-            return self.loops(rest, moved(point, d, base), carried, step, chunked)
-        if chunked and not rest and not (isinstance(extent, int) and extent <= 4 * CHUNK):
-            return self._chunks(d, point, carried, step)
+            return self.loops(rest, moved(point, d, base), carried, step, sums)
+        if sums and not rest:
+            if not (isinstance(extent, int) and extent <= 4 * CHUNK):
+                return self._chunks(d, point, carried, step)
+            return self._strands(d, base, add(base, extent), point, carried, step)
         return loop(
             base,
             add(base, extent),
             1,
             carried,
-            lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, chunked),
+            lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, sums),
         )
 
     def _chunks(
@@ -86,10 +95,44 @@ class BlockCells:
         def one_chunk(i: ir.Value, outer: list[ir.Value]) -> list[ir.Value]:
             stop = ir.arith.minsi(value(add(i, CHUNK)), end)
             zeros = [constant_splat(v.type, 0.0) for v in outer]
-            sums = loop(i, stop, 1, zeros, lambda j, inner: step(moved(point, d, j), inner))
+            sums = self._strands(d, i, stop, point, zeros, step)
             return [ir.arith.addf(a, b) for a, b in zip(outer, sums, strict=True)]
 
         return loop(base, end, CHUNK, carried, one_chunk)
+
+    def _strands(
+        self, d: int, start: Index, stop: Index, point: Point, carried: list[ir.Value], step: Step
+    ) -> list[ir.Value]:
+        """Loop over dim `d`; few sums go on as strands that do not wait for each other."""
+        count = min(_MOST_STRANDS, -(-_BUSY_SUMS // len(carried)))
+        extent = sub(stop, start)
+        if count == 1 or (isinstance(extent, int) and extent < 2 * count):
+            return loop(start, stop, 1, carried, lambda i, inner: step(moved(point, d, i), inner))
+        zeros = [constant_splat(v.type, 0.0) for v in carried]
+        n = len(carried)
+
+        def turn(i: ir.Value, strands: list[ir.Value]) -> list[ir.Value]:
+            after = [
+                step(moved(point, d, add(i, mul(share, c))), strands[c * n : (c + 1) * n])
+                for c in range(count)
+            ]
+            return [v for strand in after for v in strand]
+
+        # Each strand has a stretch of its own: memory serves several streams faster than one.
+        share = div(extent, count)
+        whole = add(start, mul(share, count))
+        strands = loop(start, add(start, share), 1, carried + zeros * (count - 1), turn)
+        parts = [strands[c * n : (c + 1) * n] for c in range(count)]
+        while len(parts) > 1:
+            half = -(-len(parts) // 2)
+            added = [
+                [ir.arith.addf(a, b) for a, b in zip(x, y, strict=True)]
+                for x, y in zip(parts, parts[half:], strict=False)
+            ]
+            parts = added + parts[len(added) : half]
+        if isinstance(extent, int) and extent % count == 0:
+            return parts[0]
+        return loop(whole, stop, 1, parts[0], lambda i, inner: step(moved(point, d, i), inner))
 
     def start(self, k: int, point: Point, row: int, v: Vector) -> ir.Value:
         """Return the value that output k's accumulator starts from."""

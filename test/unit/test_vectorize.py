@@ -272,3 +272,21 @@ def test_long_products_are_cut_in_chunks(shape: tuple[int, int, int], threads: i
     expected = 2 * (x.astype(np.float64) @ w.astype(np.float64))
     # sqrt(K) roundings, in a random walk, of sums of size sqrt(K); doubled.
     assert np.abs(y - expected).max() <= 2 * k * 2**-24
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 33, 4099])
+def test_few_sums_go_on_as_several_strands(k: int) -> None:
+    x, w, y = normal(1, k), normal(k, 32), np.zeros((1, 32), np.float32)
+    product = generic(
+        ["d0, d2", "d2, d1", "d0, d1"],
+        "ppr",
+        [("%x", memref(1, k)), ("%w", memref(k, 32))],
+        [("%y", memref(1, 32))],
+        "%p = arith.mulf %i0, %i1 : f32\n%s = arith.addf %o0, %p : f32",
+        ["%s"],
+    )
+    arguments = [("%x", memref(1, k)), ("%w", memref(k, 32)), ("%y", memref(1, 32))]
+    run(function(arguments, fill("%zero", "%y", memref(1, 32)) + product), [x, w, y])
+    expected = x.astype(np.float64) @ w.astype(np.float64)
+    # sqrt(K) roundings, in a random walk, of sums of size sqrt(K); doubled.
+    assert np.abs(y - expected).max() <= 2 * max(k, 4) * 2**-24
