@@ -165,7 +165,10 @@ def efficientnet_b0() -> Model:
         hidden_dim=1280,
         num_labels=1000,
     )
-    return of(vision.trained(EfficientNetForImageClassification(config)), image(224))
+    network = EfficientNetForImageClassification(config)
+    # transformers pools with a window larger than the image, which OpenVINO refuses: the same mean
+    network.efficientnet.pooler = nn.AdaptiveAvgPool2d(1)
+    return of(vision.trained(network), image(224))
 
 
 def t5_encoder() -> Model:
