@@ -14,7 +14,7 @@ from .control import loop
 from .index_math import value
 from .lane_folds import LaneFold
 from .memory import Cell, Corner, Point
-from .prefetch import Prefetch
+from .prefetch import NextRows, Prefetch
 from .schedule import combiners
 from .stage import point_add
 
@@ -30,7 +30,7 @@ class BlockEmitter:
     cells: BlockCells
     entry: ir.Block
     adds_up: bool = False
-    prefetch: Prefetch | None = None
+    prefetch: tuple[Prefetch | NextRows, ...] = ()
 
     def emit(self, point: Point, rows: int, vectors: Sequence[Vector]) -> None:
         """Compute the block at `point`: `rows` rows by `vectors`."""
@@ -64,10 +64,11 @@ class BlockEmitter:
             and len(outputs) == len(stage.outputs)
         )
 
-        fetch = self.prefetch.of_block(point) if self.prefetch else lambda at: None
+        fetches = [p.of_block(point) for p in self.prefetch]
 
         def step(at: Point, carried: list[ir.Value]) -> list[ir.Value]:
-            fetch(at)
+            for fetch in fetches:
+                fetch(at)
             running = {
                 k: carried[n * len(cells) : (n + 1) * len(cells)] for n, k in enumerate(outputs)
             }

@@ -21,7 +21,7 @@ from .control import branch, loop
 from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
 from .memory import CellMemory, Point, masked, needs_known_tail
-from .prefetch import Prefetch, next_box, next_panel
+from .prefetch import NextRows, Prefetch, next_box, next_panel, next_rows
 from .private_tiles import PrivateTile, localise, private_tile, private_tiles
 from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
@@ -189,7 +189,11 @@ class NestEmitter:
         for d, base, size in zip(stage.parallel_dims, bases, sizes, strict=True):
             bounds[d] = (base, size)
         if not blocking.chunks:
-            ahead = next_panel(stage, schedule, blocking.box, bounds)
+            found = (
+                next_panel(stage, schedule, blocking.box, bounds),
+                next_rows(stage, schedule, bounds),
+            )
+            ahead = tuple(p for p in found if p is not None)
             self._stage(stage, schedule, bounds, prefetch=ahead)
             return
         nothing = [(b, 0 if stage.reduction[d] else e) for d, (b, e) in enumerate(bounds)]
@@ -205,7 +209,8 @@ class NestEmitter:
             if not dims:
                 near = sums if rows is None else _with_rows(sums, schedule, blocking, bounds, rows)
                 ahead = next_panel(stage, schedule, blocking.box, bounds)
-                self._stage(near, schedule, bounds, adds_up=True, prefetch=ahead)
+                fetches = (ahead,) if ahead is not None else ()
+                self._stage(near, schedule, bounds, adds_up=True, prefetch=fetches)
                 return
             d, size = dims[0], blocking.chunks[dims[0]]
             base, extent = bounds[d]
@@ -234,7 +239,7 @@ class NestEmitter:
         schedule: Schedule,
         bounds: list[tuple[Index, Index]],
         adds_up: bool = False,
-        prefetch: Prefetch | None = None,
+        prefetch: tuple[Prefetch | NextRows, ...] = (),
         ahead: Mapping[int, Index] | None = None,
     ) -> None:
         """Loop over the parallel dims of a stage in a box, blocks of rows and panels inside."""

@@ -19,6 +19,9 @@ from .stage import Stage
 
 # Into the second cache level: the first holds what is worked on.
 _LOCALITY = 2
+# From so many panels on, waiting for rows once counts little.
+_FEW_PANELS = 8
+_LONG_ROW_BYTES = 2048
 
 
 def fetch(buffer: ir.Value, address: Index) -> None:
@@ -64,10 +67,56 @@ class Prefetch:
         return fetch_share
 
 
+@dataclass(frozen=True)
+class NextRows:
+    """The fetches of the rows of the next register block, which lie behind the present ones."""
+
+    rows: Access
+    row_dim: int
+    step: int
+    count: int
+    bounds: tuple[tuple[Index, Index], ...]
+
+    def of_block(self, block: Point) -> Callable[[Point], None]:
+        """Return what builds the fetch at a point of the reduction of the block at `block`."""
+        base, _ = self.bounds[self.step]
+        corner = list(block)
+        corner[self.row_dim] = add(block[self.row_dim], self.count)
+        corner[self.step] = base
+        start = self.rows.address(tuple(corner))
+
+        def fetch_share(at: Point) -> None:
+            fetch(self.rows.buffer, add(start, mul(sub(at[self.step], base), self.count)))
+
+        return fetch_share
+
+
 def _divided(i: Index, by: int) -> Index:
     if isinstance(i, int):
         return i // by
     return i if by == 1 else ir.arith.divui(i, value(by))
+
+
+def next_rows(
+    stage: Stage, schedule: Schedule, bounds: list[tuple[Index, Index]]
+) -> NextRows | None:
+    """Return the fetches of a product whose rows meet few panels, and so wait for memory often."""
+    lanes, row_dim = schedule.lanes, schedule.row_dim
+    assert lanes is not None and row_dim is not None
+    rows = [x for x in stage.inputs if isinstance(x, Access) and not x.moves(lanes)]
+    if len(rows) != 1 or len(stage.reduction_dims) != 1 or rows[0].nonlinear:
+        return None
+    (step,) = stage.reduction_dims
+    depth = stage.extents[step]
+    dense = rows[0].strides[step] == 1 and rows[0].strides[row_dim] == depth
+    # Short rows are one stream, which the processor fetches by itself.
+    if not isinstance(depth, int) or depth * rows[0].element.width // 8 < _LONG_ROW_BYTES:
+        return None
+    extent = stage.extents[lanes]
+    few = isinstance(extent, int) and extent <= _FEW_PANELS * schedule.panel
+    if not dense or not few or schedule.rows == 1:
+        return None
+    return NextRows(rows[0], row_dim, step, schedule.rows, tuple(bounds))
 
 
 def next_box(stages: list[Stage], common: list[list[int]], c: int, size: int) -> dict[int, Index]:
