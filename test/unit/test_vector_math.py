@@ -24,6 +24,7 @@ Array = np.ndarray
 Native = Callable[..., Array]
 
 LOWERING = (
+    "func.func(arith-expand{include-bf16=true}),"
     "convert-vector-to-scf,convert-vector-to-llvm,convert-scf-to-cf,convert-math-to-llvm,"
     "convert-arith-to-llvm,finalize-memref-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts"

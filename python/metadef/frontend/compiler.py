@@ -202,6 +202,8 @@ def _kept_part(
         if front is None or module is None:
             return None
         part = _back(capture.weights, name, key, front, module, options, timeline)
+    for stage in ("kernels", "program"):
+        timeline.add(stage, 0.0)  # what was made ahead took no time of its own
     for stage, nodes in part.front.nodes:
         timeline.add(stage, 0.0, nodes)
     return part
