@@ -39,7 +39,7 @@ def test_symbolic_dims_are_attributes() -> None:
     assert 'metadef.dims = ["B", "S", 8]' in text
     assert 'metadef.dims = [["B*S + N", 8]]' in text
     assert 'metadef.dim = "floordiv(S, 2)"' in text
-    assert "B = {divisor = 1 : i64, max = 64 : i64, min = 1 : i64}" in text
+    assert "B = {divisor = 1 : i64, max = 64 : i64, min = 0 : i64}" in text
     assert "S = {divisor = 1 : i64, max = 512 : i64, min = 4 : i64}" in text
 
 

@@ -245,7 +245,7 @@ def test_loop_index_in_a_body() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shape", [(301, 4099, 33), (260, 6000, 16)])
 def test_long_products_are_cut_in_chunks(shape: tuple[int, int, int], threads: int) -> None:
-    """Rows of 16 KiB do not stay in the second cache level: sums wait in memory, rows are copied."""
+    """Rows of 16 KiB do not stay in the second cache level: sums wait in memory."""
     m, k, n = shape
     x, w = normal(m, k), normal(k, n)
     y = np.zeros((m, n), np.float32)
