@@ -51,7 +51,7 @@ class CompiledModel:
             graph.symbols,
             exported.parameters,
             graph.layouts,
-            UntracedSizes(graph.module, graph.symbols),
+            UntracedSizes(graph.module, graph.symbols) if graph.symbols.ranges() else None,
             dense=isinstance(compiled.run, NativeGraph),
         )
         self._run = compiled.run
