@@ -197,8 +197,10 @@ class Signature:
         shapes: list[Sequence[int]] = [leaves[i].shape for i, *_ in self._checks]
         shapes += [(leaves[i],) for i, leaf in self._others if leaf.size is not None]
         values = self._binder.bind(shapes)
+        traced = True
         for symbol, value in values.items():
             allowed = self._ranges[symbol]
+            traced = traced and value >= allowed.traced_min
             if not allowed.min <= value <= allowed.max or value % allowed.divisor:
                 self._report_range(symbol, value, allowed, shapes)
         for index, axis, dim in self._binder.checks:
@@ -210,8 +212,10 @@ class Signature:
         for index, axis, size in self._fixed:
             if shapes[index][axis] != size:
                 self._report_size(index, axis, Dim.of(size), values, shapes)
-        if self._untraced is not None and (problem := self._untraced.why_not(values)) is not None:
-            self._report_untraced(*problem, shapes)
+        if not traced and self._untraced is not None:
+            problem = self._untraced.why_not(values)
+            if problem is not None:
+                self._report_untraced(*problem, shapes)
         return values
 
     def _place(self, index: int, axis: int) -> str:
