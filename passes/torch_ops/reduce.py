@@ -306,6 +306,8 @@ def running_extremum(call: Call, x: ir.Value, dim: int) -> tuple[Any, Any]:
 def diff(
     call: Call, x: ir.Value, order: int, dim: int, before: ir.Value | None, after: ir.Value | None
 ) -> ir.Value:
+    if order == 0:  # of x itself: torch leaves out what it was given besides
+        return cast(x, call.element)
     dim %= rank(x)
     parts = [p for p in (before, x, after) if p is not None]
     x = build.concat([cast(p, call.element) for p in parts], dim)

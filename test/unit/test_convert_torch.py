@@ -118,6 +118,11 @@ _CASES: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
         lambda x, y: x + y,
         (_x(4), torch.tensor(2.0, dtype=torch.float64)),
     ),
+    (
+        "diff_of_order_0_is_of_x_alone",
+        lambda x, y: (torch.diff(x, n=0, prepend=y), torch.diff(x, n=2, prepend=y, append=y)),
+        (_x(3, 4), _x(3, 1)),
+    ),
     ("rank_0_float_lifts_int", lambda x, y: x * y, (_ints(4), torch.tensor(1.5))),
     (
         "bool_arithmetic",
