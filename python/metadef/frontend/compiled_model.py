@@ -10,26 +10,30 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
+import torch
 from torch.utils import _pytree as pytree
 
 from metadef.diagnostics import MetadefError, near_names
 from metadef.profiling.spans import Round
 
-from .ahead import guess_key, keep_guess, start
+from .ahead import Ahead
 from .compiler import (
     CompiledGraph,
     Options,
+    Part,
     compile_graph,
     load_kept,
     plan_of,
+    tell_stages,
 )
-from .export import Exported, export
+from .export import as_call, export
+from .interface import Interface
+from .kept_model import KeptModel, find_model, keep_model, looks_key, trace_model
 from .kernels import KernelSummary
 from .native import NativeGraph, Results
 from .report import Progress, Report, Timeline
 from .signature import Signature
 from .stages import join_texts, stage_text
-from .untraced_sizes import UntracedSizes
 
 if TYPE_CHECKING:
     from metadef.profiling.profile import Profile
@@ -42,21 +46,20 @@ class CompiledModel:
     """A model compiled by `metadef.compile`; call it like the model."""
 
     def __init__(
-        self, exported: Exported, compiled: CompiledGraph, report: Report, options: Options
+        self, interface: Interface, compiled: CompiledGraph, report: Report, options: Options
     ) -> None:
-        graph = exported.graph
         self._signature = Signature(
-            exported.in_spec,
-            exported.examples,
-            graph.symbols,
-            exported.parameters,
-            graph.layouts,
-            UntracedSizes(graph.module, graph.symbols) if graph.symbols.ranges() else None,
+            interface.in_spec,
+            interface.examples,
+            interface.symbols,
+            interface.parameters,
+            interface.layouts,
+            interface.untraced,
             dense=isinstance(compiled.run, NativeGraph),
         )
         self._run = compiled.run
-        self._results = Results(graph.outputs, graph.mutations, graph.weights)
-        self._unflatten = _unflattener(exported.out_spec)
+        self._results = Results(interface.outputs, interface.mutations, interface.weights)
+        self._unflatten = _unflattener(interface.out_spec)
         self._parts = compiled.parts
         self._report = report
         self._options = options
@@ -197,15 +200,67 @@ def compile_model(
         MetadefError: the model cannot be exported or compiled.
     """
     timeline = Timeline(progress)
-    guess = guess_key(module, args, kwargs, dynamic_shapes, options.device)
+    args, kwargs = as_call(args, kwargs)
     with _no_garbage_collection():
-        ahead = start(options.cache, guess, module, partial(load_kept, options=options))
-        with timeline.stage("export"):
-            exported = export(module, args, kwargs, dynamic_shapes)
-        timeline.add("export", 0.0, _count_calls(exported))
-        compiled = compile_graph(exported.graph, options, timeline, ahead)
-        keep_guess(options.cache, guess, ahead, compiled.key)
-    return CompiledModel(exported, compiled, compiled.report(timeline, exported.graph), options)
+        interface, compiled = _compile(module, args, kwargs, dynamic_shapes, options, timeline)
+    report = compiled.report(timeline, interface.weights)
+    return CompiledModel(interface, compiled, report, options)
+
+
+def _compile(
+    module: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_shapes: Any,
+    options: Options,
+    timeline: Timeline,
+) -> tuple[Interface, CompiledGraph]:
+    looks = None
+    if isinstance(module, torch.nn.Module) and not options.printing.is_on:
+        looks = looks_key(module, args, kwargs, dynamic_shapes, options.device)
+    kept = find_model(options.cache, looks)
+    ahead = None
+    if kept is not None:
+        ahead = Ahead(kept.graph, kept.weights(module), partial(load_kept, options=options))
+        found = _compile_traced(module, args, kwargs, kept, ahead, timeline)
+        if found is not None:
+            return found
+    with timeline.stage("export"):
+        exported = export(module, args, kwargs, dynamic_shapes)
+    timeline.add("export", 0.0, exported.nodes)
+    compiled = compile_graph(exported.graph, options, timeline, ahead)
+    if looks is not None and compiled.key is not None and isinstance(compiled.run, NativeGraph):
+        untraced = KeptModel(compiled.key, None)
+        if kept != untraced:
+            with timeline.stage("trace"):
+                traced = trace_model(module, args, kwargs, exported, compiled.run)
+            keep_model(options.cache, looks, KeptModel(compiled.key, traced))
+    return exported.interface(), compiled
+
+
+def _compile_traced(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    kept: KeptModel,
+    ahead: Ahead[Part],
+    timeline: Timeline,
+) -> tuple[Interface, CompiledGraph] | None:
+    """Return the kept model if `module` does what its trace says, else None."""
+    if kept.traced is None:
+        return None
+    with timeline.stage("replay"):
+        interface = kept.traced.interface(module, args, kwargs)
+    if interface is None:
+        return None
+    with timeline.stage("look up"):
+        part = ahead.take(kept.graph, interface.weights)
+    if part is None:
+        return None
+    timeline.add("export", 0.0, kept.traced.nodes)
+    tell_stages(part, timeline)
+    run = NativeGraph(part.program, kept.traced.inputs, kept.traced.copies, interface.weights)
+    return interface, CompiledGraph(run, (part,), ())
 
 
 @contextmanager
@@ -221,10 +276,6 @@ def _no_garbage_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _count_calls(exported: Exported) -> int:
-    return sum(node.op == "call_function" for node in exported.graph.module.graph.nodes)
 
 
 def _unflattener(spec: pytree.TreeSpec) -> Callable[[list[Any]], Any]:

@@ -35,6 +35,7 @@ from .partition import partition, report_fallbacks
 from .report import Memory, Report, Timeline
 from .stages import print_kernels, set_device, stage_names
 from .support import Support, Verdict
+from .weights import WeightStore
 
 #: OpenMP ends the process when it cannot start a thread
 _MOST_THREADS = 256
@@ -88,7 +89,7 @@ class CompiledGraph:
         """The key under which the whole graph's front is kept; None where torch runs some ops."""
         return self.parts[0].key if isinstance(self.run, NativeGraph) else None
 
-    def report(self, timeline: Timeline, capture: Capture) -> Report:
+    def report(self, timeline: Timeline, weights: WeightStore) -> Report:
         """Return what the compilation did."""
         uses = [part.program.bytes for part in self.parts]
         keys = {kernel.symbol for part in self.parts for kernel in part.kernels.values()}
@@ -102,7 +103,7 @@ class CompiledGraph:
                 Memory(str(u.arena_before), str(u.arena), str(u.scratch), u.constants) for u in uses
             ),
             fallbacks=self.fallbacks,
-            copied_weights=tuple(sorted(capture.weights.copied)),
+            copied_weights=tuple(sorted(weights.copied)),
         )
 
 
@@ -119,7 +120,7 @@ def compile_graph(
     """
     part = _kept_part(capture, "main", options, timeline, ahead)
     if part is not None:
-        return CompiledGraph(NativeGraph(capture, part.program, part.shared), (part,), ())
+        return CompiledGraph(NativeGraph.of(capture, part.program, part.shared), (part,), ())
     warm_up(options.jobs)
     support = Support(capture.symbols, lambda module: _why_not(module, options))
     with timeline.stage("check"):
@@ -153,7 +154,7 @@ def _compile(
         if not verdicts:
             return CompiledGraph(MixedGraph(capture), (), ())
         part = _build(capture, "main", options, timeline)
-        return CompiledGraph(NativeGraph(capture, part.program, part.shared), (part,), ())
+        return CompiledGraph(NativeGraph.of(capture, part.program, part.shared), (part,), ())
     report_fallbacks(verdicts.values(), options.fallback)
     mixed, captures = partition(capture, verdicts)
     parts = []
@@ -202,11 +203,16 @@ def _kept_part(
         if front is None or module is None:
             return None
         part = _back(capture.weights, name, key, front, module, options, timeline)
+    tell_stages(part, timeline)
+    return part
+
+
+def tell_stages(part: Part, timeline: Timeline) -> None:
+    """Add the stages of a part that was kept, with its nodes; they took no time now."""
     for stage in ("kernels", "program"):
-        timeline.add(stage, 0.0)  # what was made ahead took no time of its own
+        timeline.add(stage, 0.0)
     for stage, nodes in part.front.nodes:
         timeline.add(stage, 0.0, nodes)
-    return part
 
 
 def load_kept(key: str, weights: Mapping[str, torch.Tensor], options: Options) -> Part | None:

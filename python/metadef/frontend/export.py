@@ -26,11 +26,13 @@ from metadef.diagnostics import MetadefError
 
 from .capture import Capture, Source, capture, copy_graph
 from .decompositions import decomposition_table, is_settled
+from .interface import Interface
 from .symbols import Symbols, shape_env_of
+from .untraced_sizes import UntracedSizes
 from .weights import WeightStore
 
 #: torch.export keeps its modes in globals: two threads at once break each other
-_exporting = threading.RLock()
+exporting = threading.RLock()
 _STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
@@ -45,6 +47,27 @@ class Exported:
     #: for each leaf of the call: the placeholder's fake value, or the constant it must equal
     examples: tuple[Any, ...]
 
+    @property
+    def nodes(self) -> int:
+        """The number of ops."""
+        return sum(node.op == "call_function" for node in self.graph.module.graph.nodes)
+
+    def interface(self) -> Interface:
+        """Return what a call of the model is."""
+        graph = self.graph
+        return Interface(
+            self.in_spec,
+            self.out_spec,
+            self.parameters,
+            self.examples,
+            graph.outputs,
+            graph.mutations,
+            graph.weights,
+            graph.symbols,
+            graph.layouts,
+            UntracedSizes(graph.module, graph.symbols) if graph.symbols.ranges() else None,
+        )
+
 
 def export(
     model: torch.nn.Module | torch.export.ExportedProgram | Callable[..., Any],
@@ -58,7 +81,7 @@ def export(
         MetadefError: torch.export refuses the model; its words and ours say why.
     """
     # Lazy: torch.export makes a graph five times over, and each time Python code that nobody runs.
-    with _exporting, _use_lazy_graph_module(True):
+    with exporting, _use_lazy_graph_module(True):
         return _export(model, args, kwargs, dynamic_shapes)
 
 
@@ -96,11 +119,7 @@ def _program(
                 f"{type(model).__name__}"
             )
         model = _Function(model)
-    if not isinstance(args, tuple):
-        args = tuple(args) if isinstance(args, list) else (args,)
-    if not isinstance(kwargs, Mapping | None):
-        raise MetadefError(f"kwargs: expected a dict, got {type(kwargs).__name__}")
-    args, kwargs = _distinct(model, args, dict(kwargs or {}))
+    args, kwargs = _distinct(model, *as_call(args, kwargs))
     try:
         with torch.no_grad(), warnings.catch_warnings():
             # recurrent layers set their own list of weights; torch fears for tensors made there
@@ -113,6 +132,19 @@ def _program(
     signature = inspect.signature(model.forward)
     names = _symbol_names(program, model, args, kwargs, dynamic_shapes)
     return program, signature, names
+
+
+def as_call(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments as a tuple and a dict.
+
+    Raises:
+        MetadefError: `kwargs` is no mapping.
+    """
+    if not isinstance(args, tuple):
+        args = tuple(args) if isinstance(args, list) else (args,)
+    if not isinstance(kwargs, Mapping | None):
+        raise MetadefError(f"kwargs: expected a dict, got {type(kwargs).__name__}")
+    return args, dict(kwargs or {})
 
 
 def _distinct(

@@ -21,15 +21,11 @@ from metadef.codegen.compile import compiler_version
 from metadef.device.spec import DeviceSpec
 from metadef.runtime.cache import Cache
 
+from .argument_text import UnknownArgumentError, argument_text, is_plain
 from .capture import Capture
 from .importer import source_line
 from .symbols import Symbols, UnsupportedExpressionError
 
-#: arguments of nodes whose text says all there is to know
-_PLAIN = (
-    *(type(None), bool, int, float, complex, str),
-    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
-)
 #: modules whose functions are what their names say
 _LIBRARIES = ("_operator", "math", "torch")
 
@@ -47,15 +43,11 @@ class Front:
     kernels: dict[str, str] = field(default_factory=dict)
 
 
-class _UnknownError(Exception):
-    """A part of the graph has no text that tells it from others."""
-
-
 def graph_key(capture: Capture, device: DeviceSpec) -> str | None:
     """Return the key of a graph for a device, or None where not all of it can be told by text."""
     try:
         lines = list(_lines(capture))
-    except (_UnknownError, UnsupportedExpressionError):
+    except (UnknownArgumentError, UnsupportedExpressionError):
         return None
     versions = [compiler_version(), torch.__version__, importlib.metadata.version("torch-mlir")]
     content = "\n".join(["front", *versions, repr(device), *lines])
@@ -101,21 +93,15 @@ def _target(node: fx.Node) -> str:
         module, name = str(target.__module__), getattr(target, "__qualname__", "<unknown>")
         if module in _LIBRARIES and "<" not in name:
             return f"{module}.{name}"
-    raise _UnknownError(f"{node.op} {target}")
+    raise UnknownArgumentError(f"{node.op} {target}")
 
 
 def _text(argument: Any) -> str:
-    if isinstance(argument, fx.Node):
-        return f"%{argument.name}"
-    if isinstance(argument, list | tuple):
-        return f"[{', '.join(map(_text, argument))}]"
-    if isinstance(argument, dict):
-        return f"{{{', '.join(f'{k}: {_text(v)}' for k, v in argument.items())}}}"
-    if isinstance(argument, slice):
-        return f"slice{_text((argument.start, argument.stop, argument.step))}"
-    if type(argument) in _PLAIN:
-        return repr(argument)
-    raise _UnknownError(f"argument {argument!r}")
+    return argument_text(argument, _node_text)
+
+
+def _node_text(leaf: Any) -> str | None:
+    return f"%{leaf.name}" if isinstance(leaf, fx.Node) else None
 
 
 def _value(value: Any, symbols: Symbols) -> str:
@@ -125,6 +111,6 @@ def _value(value: Any, symbols: Symbols) -> str:
         return str(symbols.dim(value))
     if isinstance(value, list | tuple):
         return f"({', '.join(_value(v, symbols) for v in value)})"
-    if type(value) in _PLAIN:
+    if is_plain(value):
         return repr(value)
-    raise _UnknownError(f"value of type {type(value).__name__}")
+    raise UnknownArgumentError(f"value of type {type(value).__name__}")

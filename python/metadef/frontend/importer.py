@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .capture import Source
 
 #: where torch keeps its own code: such frames are not the model's
-_TORCH_FOLDER = os.path.dirname(torch.__file__)
+TORCH_FOLDER = os.path.dirname(torch.__file__)
 
 
 def import_graph(
@@ -78,8 +78,8 @@ def source_line(node: fx.Node) -> tuple[str, int] | None:
 def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
     """Return the innermost frame of the model's code, or of torch.nn where there is no other."""
     frames = re.findall(r'File "([^"]+)", line (\d+)', stack_trace)
-    own = [f for f in frames if not f[0].startswith((_TORCH_FOLDER, "torch/"))]
-    layers = [f for f in frames if f[0].startswith(os.path.join(_TORCH_FOLDER, "nn"))]
+    own = [f for f in frames if not f[0].startswith((TORCH_FOLDER, "torch/"))]
+    layers = [f for f in frames if f[0].startswith(os.path.join(TORCH_FOLDER, "nn"))]
     chosen = own or layers
     return (chosen[-1][0], int(chosen[-1][1])) if chosen else None
 

@@ -45,22 +45,35 @@ class Graph(Protocol):
 class NativeGraph:
     """A whole graph as one native program: takes the flat leaves of a call, gives its values."""
 
-    def __init__(self, capture: Capture, program: Program, shared: Collection[int] = ()) -> None:
-        """`shared` are the values whose memory is an input's or a weight's: see `_is_view`."""
+    def __init__(
+        self,
+        program: Program,
+        inputs: Sequence[Source],
+        copies: Sequence[int],
+        weights: WeightStore,
+    ) -> None:
+        """`inputs` are the program's; the values `copies` share memory that torch's do not."""
         self._program = program
+        self.inputs = tuple(inputs)
+        self.copies = tuple(copies)
+        self._pick = _picker(self.inputs, weights, dense)
+
+    @classmethod
+    def of(cls, capture: Capture, program: Program, shared: Collection[int] = ()) -> NativeGraph:
+        """Return a captured graph run by its program; `shared`: see `_is_view`."""
         nodes = capture.module.graph.output_node().args[0]
         assert isinstance(nodes, tuple)
-        self._copies = [i for i in shared if not _is_view(nodes[i])]
         inputs = [
             source
             for node, source in capture.bindings()
             if source.kind != "weight" and isinstance(node.meta.get("val"), torch.Tensor)
         ]
-        self._pick = _picker(inputs, capture.weights, dense)
+        copies = [i for i in shared if not _is_view(nodes[i])]
+        return cls(program, inputs, copies, capture.weights)
 
     def __call__(self, leaves: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         values = self._program(self._pick(leaves), symbols)
-        for index in self._copies:
+        for index in self.copies:
             values[index] = values[index].clone()
         return values
 
@@ -102,7 +115,7 @@ class NativePart(torch.nn.Module):
 
     def __init__(self, capture: Capture, program: Program, shared: Collection[int] = ()) -> None:
         super().__init__()
-        self._graph = NativeGraph(capture, program, shared)
+        self._graph = NativeGraph.of(capture, program, shared)
         self._results = Results(capture.outputs, [], capture.weights)
         self._returns_tuple = len(capture.outputs) != 1
         bindings = [(n, s) for n, s in capture.bindings() if s.kind == "argument"]
@@ -174,7 +187,10 @@ class _Clock(fx.Interpreter):
 
 
 def _is_view(node: Any) -> bool:
-    """Say whether torch, too, gives a view of an input; a fresh tensor must not share memory."""
+    """Say whether torch, too, gives a view of an input; a fresh tensor must not share memory.
+
+    A program's values may share memory of an input or a weight in any case.
+    """
     while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
         if not any(r.alias_info is not None for r in node.target._schema.returns):
             return False
@@ -241,7 +257,7 @@ class Results:
 
 
 def _picker(
-    sources: list[Source],
+    sources: Sequence[Source],
     weights: WeightStore,
     laid_out: Callable[[torch.Tensor], torch.Tensor],
 ) -> Callable[[Sequence[Any]], list[Any]]:

@@ -1,0 +1,321 @@
+"""What a model does, op by op, and whether it still does that, found without torch.export.
+
+`record` runs a model on fake tensors and notes every op with its arguments. `replay` runs it again
+in the same way, except that nobody works out an op's results: they are tensors of the noted shapes,
+as long as every op is the noted one. What torch.export captures follows from these ops, so a model
+that replays is the model that was exported. It takes a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.export._trace
+from torch._export.non_strict_utils import _NonStrictTorchFunctionHandler, _override_builtin_ops
+from torch._export.utils import _compiling_state_context
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.export._trace import _ignore_backend_decomps
+from torch.nn.utils.stateless import _reparametrize_module
+from torch.utils import _pytree as pytree
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .argument_text import UnknownArgumentError, argument_text, is_plain
+from .export import exporting
+from .importer import TORCH_FOLDER
+
+_CPU = torch.device("cpu")
+_DEVICE_OF = torch.ops.prim.device.default
+
+
+@dataclass(frozen=True)
+class OpTrace:
+    """A run of a model: what went in, each op with its results, and what came out.
+
+    A result is `{"is": name}` for a tensor that was there before, `{"dtype", "shape", "stride"}`
+    for a new one, `{"value": x}` for a number, or a list of results.
+    """
+
+    inputs: tuple[str, ...]
+    ops: tuple[tuple[str, Any], ...]
+    returns: str
+
+
+class _UntraceableError(Exception):
+    """The model does what a trace cannot say, or not what the trace says."""
+
+
+def record(module: torch.nn.Module, args: Any, kwargs: Any) -> OpTrace | None:
+    """Return the trace of a call, or None where a trace does not tell all of it."""
+    try:
+        run = _Run(module, args, kwargs)
+        recorder = _Recorder(run)
+        returns, _ = run.through(recorder)
+    except Exception:  # whatever the model raises on tensors without data
+        return None
+    return OpTrace(run.inputs, tuple(recorder.ops), returns)
+
+
+def replay(
+    trace: OpTrace, module: torch.nn.Module, args: Any, kwargs: Any
+) -> pytree.TreeSpec | None:
+    """Return the pytree of a call's result if the call does what the trace says, else None."""
+    try:
+        run = _Run(module, args, kwargs)
+        if run.inputs != trace.inputs:
+            return None
+        player = _Player(run, trace.ops)
+        returns, out_spec = run.through(player)
+    except Exception:  # as above
+        return None
+    return out_spec if returns == trace.returns and player.done == len(trace.ops) else None
+
+
+class _Run:
+    """A call of a module on fake tensors, in the surroundings that torch.export gives it."""
+
+    def __init__(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+        self._module = module
+        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._names: dict[int, str] = {}
+        self._tensors: dict[str, torch.Tensor] = {}  # as long as one is here, nobody has its id
+        lines: list[str] = []
+        self._state: dict[str, torch.Tensor] = {}
+        twins: dict[int, torch.Tensor] = {}
+        for name, tensor in module_state(module):
+            if id(tensor) not in twins:
+                twins[id(tensor)] = self._stand_in(name, tensor)
+            self._state[name] = twins[id(tensor)]
+            lines.append(f"{name} {self._names[id(twins[id(tensor)])]} {_looks(tensor)}")
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        for index, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.Tensor):
+                leaves[index] = self._stand_in(f"argument {index}", leaf)
+            lines.append(_looks(leaf))
+        self._args, self._kwargs = pytree.tree_unflatten(leaves, spec)
+        self.inputs = tuple(lines)
+
+    def through(self, mode: _Mode) -> tuple[str, pytree.TreeSpec]:
+        """Run the module with a mode that sees its ops; return its results as text and pytree."""
+        with ExitStack() as stack:
+            stack.enter_context(exporting)
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(
+                _reparametrize_module(
+                    self._module, self._state, tie_weights=True, strict=True, stack_weights=True
+                )
+            )
+            stack.enter_context(_unchanged(self._module))
+            stack.enter_context(_ignore_backend_decomps())
+            stack.enter_context(_compiling_state_context())
+            stack.enter_context(_override_builtin_ops())
+            stack.enter_context(_NonStrictTorchFunctionHandler())
+            stack.enter_context(self.fake_mode)
+            stack.enter_context(mode)
+            result = self._module(*self._args, **self._kwargs)
+        if mode.failed:  # the model caught what the mode raised
+            raise _UntraceableError
+        leaves, spec = pytree.tree_flatten(result)
+        return self.text(leaves), spec
+
+    def _stand_in(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or (
+            tensor.device != _CPU or tensor.layout != torch.strided or tensor.is_nested
+        ):
+            raise UnknownArgumentError(name)
+        fake = self.fake(tensor.shape, tensor.stride(), tensor.dtype)
+        fake.requires_grad = tensor.requires_grad
+        if isinstance(tensor, torch.nn.Parameter):
+            fake._is_param = True
+        self._name(fake, name)
+        return fake
+
+    def fake(self, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> FakeTensor:
+        """Return a tensor without data."""
+        meta = torch.empty_strided(shape, stride, dtype=dtype, device="meta")
+        return FakeTensor(self.fake_mode, meta, _CPU)
+
+    def _name(self, tensor: torch.Tensor, name: str) -> None:
+        self._names[id(tensor)] = name
+        self._tensors[name] = tensor
+
+    def text(self, argument: Any) -> str:
+        """Return an argument as text, tensors by their names and constants by their data."""
+        return argument_text(argument, self._tensor_text)
+
+    def _tensor_text(self, leaf: Any) -> str | None:
+        if not isinstance(leaf, torch.Tensor):
+            return None
+        name = self._names.get(id(leaf))
+        if name is not None:
+            return f"%{name}"
+        if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
+            return None
+        with no_dispatch():
+            data = leaf.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+        return f"{_looks(leaf)} {hashlib.sha256(data.data).hexdigest()}"
+
+    def known(self, tensor: torch.Tensor) -> str | None:
+        """Return the name of a tensor that was there before."""
+        return self._names.get(id(tensor))
+
+    def add(self, tensor: torch.Tensor) -> None:
+        """Name the new result of an op."""
+        self._name(tensor, str(len(self._tensors)))
+
+    def named(self, name: str) -> torch.Tensor:
+        """Return the tensor of a name."""
+        return self._tensors[name]
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees each op of a run, as text."""
+
+    def __init__(self, run: _Run) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.run = run
+        self.failed = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is _DEVICE_OF:
+            return _CPU
+        kwargs = kwargs or {}
+        try:
+            if not isinstance(func, torch._ops.OpOverload):
+                raise _UntraceableError
+            line = f"{func} {self.run.text(args)} {self.run.text(kwargs)}{_place()}"
+            return self.result(line, lambda: func(*args, **kwargs))
+        except Exception:
+            self.failed = True
+            raise
+
+    def result(self, line: str, compute: Callable[[], Any]) -> Any:
+        """Return the result of the op that `line` says."""
+        raise NotImplementedError
+
+
+class _Recorder(_Mode):  # type: ignore[no-untyped-call]
+    def __init__(self, run: _Run) -> None:
+        super().__init__(run)
+        self.ops: list[tuple[str, Any]] = []
+
+    def result(self, line: str, compute: Callable[[], Any]) -> Any:
+        result = compute()
+        self.ops.append((line, self._described(result)))
+        return result
+
+    def _described(self, result: Any) -> Any:
+        if isinstance(result, list | tuple):
+            return [self._described(r) for r in result]
+        if isinstance(result, FakeTensor):
+            name = self.run.known(result)
+            if name is not None:
+                return {"is": name}
+            if result.fake_device != _CPU or result.layout != torch.strided:
+                raise _UntraceableError
+            self.run.add(result)
+            shape, stride = list(result.shape), list(result.stride())
+            if not all(type(n) is int for n in (*shape, *stride)):
+                raise _UntraceableError
+            return {"dtype": str(result.dtype), "shape": shape, "stride": stride}
+        if result is None or type(result) in (bool, int, float):
+            return {"value": result}
+        raise _UntraceableError
+
+
+class _Player(_Mode):  # type: ignore[no-untyped-call]
+    def __init__(self, run: _Run, ops: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(run)
+        self._ops = ops
+        self.done = 0
+
+    def result(self, line: str, compute: Callable[[], Any]) -> Any:
+        if self.done == len(self._ops) or self._ops[self.done][0] != line:
+            raise _UntraceableError
+        self.done += 1
+        with no_dispatch():
+            return self._made(self._ops[self.done - 1][1])
+
+    def _made(self, described: Any) -> Any:
+        if isinstance(described, list):
+            return [self._made(r) for r in described]
+        if "is" in described:
+            return self.run.named(described["is"])
+        if "value" in described:
+            return described["value"]
+        dtype = getattr(torch, described["dtype"].removeprefix("torch."))
+        result = self.run.fake(described["shape"], described["stride"], dtype)
+        self.run.add(result)
+        return result
+
+
+def module_state(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the parameters and buffers of a module under all their names."""
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+def _looks(leaf: Any) -> str:
+    if isinstance(leaf, torch.Tensor):
+        grad = " grad" if leaf.requires_grad else ""
+        return f"{leaf.dtype}{list(leaf.shape)}{list(leaf.stride())}{grad}"
+    if is_plain(leaf):
+        return repr(leaf)
+    raise UnknownArgumentError(type(leaf).__name__)
+
+
+def _place() -> str:
+    """Return the innermost line of the model's own code, which its locations come from."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code is not _Run.through.__code__:
+        file = frame.f_code.co_filename
+        if not file.startswith(TORCH_FOLDER):
+            return f" at {file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+@contextmanager
+def _unchanged(module: torch.nn.Module) -> Iterator[None]:
+    """Put back the tensors that a run leaves in a module's attributes, and say that it did.
+
+    Raises:
+        _UntraceableError: it did.
+    """
+    before = _attributes(module)
+    changed = False
+    try:
+        yield
+    finally:
+        for owner, values in _attributes(module).values():
+            _, old = before.get(id(owner), (owner, {}))
+            for name, value in values.items():
+                if old.get(name) is not value and _holds_tensor(value):
+                    changed = True
+                    if name in old:
+                        owner[name] = old[name]
+                    else:
+                        del owner[name]
+    if changed:
+        raise _UntraceableError
+
+
+def _attributes(module: torch.nn.Module) -> dict[int, tuple[dict[str, Any], dict[str, Any]]]:
+    """Return each dict of attributes in a module, by its id, with a copy of it."""
+    dicts = [
+        d for m in module.modules() for d in (m.__dict__, m._parameters, m._buffers, m._modules)
+    ]
+    return {id(d): (d, dict(d)) for d in dicts}
+
+
+def _holds_tensor(value: Any) -> bool:
+    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
