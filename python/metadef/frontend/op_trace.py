@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -112,7 +112,7 @@ class _Run:
                     self._module, self._state, tie_weights=True, strict=True, stack_weights=True
                 )
             )
-            stack.enter_context(_unchanged(self._module))
+            stack.enter_context(_unchanged(self._module, self._state.values()))
             stack.enter_context(_ignore_backend_decomps())
             stack.enter_context(_compiling_state_context())
             stack.enter_context(_override_builtin_ops())
@@ -285,27 +285,32 @@ def _place() -> str:
 
 
 @contextmanager
-def _unchanged(module: torch.nn.Module) -> Iterator[None]:
-    """Put back the tensors that a run leaves in a module's attributes, and say that it did.
+def _unchanged(module: torch.nn.Module, own: Iterable[torch.Tensor]) -> Iterator[None]:
+    """Put back what a run leaves in a module's attributes where it has tensors.
+
+    A recurrent layer lists its `own` weights anew.
 
     Raises:
-        _UntraceableError: it did.
+        _UntraceableError: the run left another tensor.
     """
     before = _attributes(module)
-    changed = False
+    allowed = {id(tensor) for tensor in own}
+    left = False
     try:
         yield
     finally:
         for owner, values in _attributes(module).values():
             _, old = before.get(id(owner), (owner, {}))
             for name, value in values.items():
-                if old.get(name) is not value and _holds_tensor(value):
-                    changed = True
-                    if name in old:
-                        owner[name] = old[name]
-                    else:
-                        del owner[name]
-    if changed:
+                if name in old and old[name] is value:
+                    continue
+                tensors = [t for t in pytree.tree_leaves(value) if isinstance(t, torch.Tensor)]
+                left |= any(id(tensor) not in allowed for tensor in tensors)
+                if tensors and name in old:
+                    owner[name] = old[name]
+                elif tensors:
+                    del owner[name]
+    if left:
         raise _UntraceableError
 
 
@@ -315,7 +320,3 @@ def _attributes(module: torch.nn.Module) -> dict[int, tuple[dict[str, Any], dict
         d for m in module.modules() for d in (m.__dict__, m._parameters, m._buffers, m._modules)
     ]
     return {id(d): (d, dict(d)) for d in dicts}
-
-
-def _holds_tensor(value: Any) -> bool:
-    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
