@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from metadef import ir
@@ -13,7 +14,8 @@ from metadef.passes.loop_nests.access import FlatBuffer, flatten
 from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
 from metadef.passes.loop_nests.nest import NestEmitter, Threads
 from metadef.passes.loop_nests.packing import pack_operand
-from metadef.passes.loop_nests.schedule import Target
+from metadef.passes.loop_nests.padding import merge_padding
+from metadef.passes.loop_nests.schedule import Target, choose
 from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.passes.loop_nests.streaming import streamed
@@ -149,7 +151,8 @@ def _emit_run(
             run = _with_packing(run, flat, target)
         stages = [parse_stage(op, flat) for op in run]
         temporaries = _temporaries(stages, {op.operation for op in run})
-        stages = merge_epilogues(merge_fills(stages), temporaries)
+        stages = merge_padding(merge_fills(stages), partial(_as_good, target))
+        stages = merge_epilogues(stages, temporaries)
         past = frozenset(flat(b).flat for b in streamed(stages, target))
         emitter = NestEmitter(target, threads, flat, entry, past)
         for nest in form_nests(stages, temporaries):
@@ -162,6 +165,12 @@ def _emit_run(
                 emitter.emit(nest)
     for op in run:
         op.operation.erase()
+
+
+def _as_good(target: Target, padded: Stage, bounded: Stage) -> bool:
+    """Tell whether a stage without padding has the lanes that it has with it."""
+    schedules = [choose(s, s.extents, target) for s in (padded, bounded)]
+    return all(s.lanes == schedules[0].lanes and not s.over_reduction for s in schedules)
 
 
 def _with_packing(

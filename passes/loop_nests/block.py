@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from metadef import ir
 
 from .access import Access
 from .body import HEAVY_BODY_OPS, Lanes, Val, constant_splat, evaluate_body, instructions
-from .cells import BlockCells, Vector
+from .cells import BlockCells, Step, Vector, moved
 from .control import loop
 from .index_math import value
 from .lane_folds import LaneFold
 from .memory import Cell, Corner, Point
+from .padding import edge_taps, is_whole, rows_inside
 from .prefetch import NextRows, Prefetch
 from .schedule import combiners
 from .stage import point_add
@@ -66,18 +67,50 @@ class BlockEmitter:
 
         fetches = [p.of_block(point) for p in self.prefetch]
 
-        def step(at: Point, carried: list[ir.Value]) -> list[ir.Value]:
-            for fetch in fetches:
-                fetch(at)
-            running = {
-                k: carried[n * len(cells) : (n + 1) * len(cells)] for n, k in enumerate(outputs)
-            }
-            return self.cells.inner(at, rows, vectors, running)
+        def step_of(rows: int) -> Step:
+            count = rows * len(vectors)
 
-        final = self.cells.loops(stage.reduction_dims, point, start, step, sums)
+            def step(at: Point, carried: list[ir.Value]) -> list[ir.Value]:
+                for fetch in fetches:
+                    fetch(at)
+                running = {k: carried[n * count : (n + 1) * count] for n, k in enumerate(outputs)}
+                return self.cells.inner(at, rows, vectors, running)
+
+            return step
+
+        final = self._loops(point, rows, start, step_of, sums)
         if self.adds_up:
             final = [ir.arith.addf(a, b) for a, b in zip(held(), final, strict=True)]
         return [final[n * len(cells) : (n + 1) * len(cells)] for n in range(len(outputs))]
+
+    def _loops(
+        self,
+        point: Point,
+        rows: int,
+        start: list[ir.Value],
+        step_of: Callable[[int], Step],
+        sums: bool,
+    ) -> list[ir.Value]:
+        """Run the reduction loops; each tap at an edge by itself, for the rows that it reaches."""
+        stage, cells = self.cells.stage, self.cells
+        dims, row_dim = stage.reduction_dims, cells.schedule.row_dim
+        across = [w for w in stage.inside if rows == 1 or w.output != row_dim]
+        along = next((w for w in stage.inside if w not in across), None)
+        if along is None or is_whole(along, point[along.output], rows, stage):
+            return cells.loops(dims, point, start, step_of(rows), sums, across)
+        dims = [d for d in dims if d != along.tap]
+        output, taps = point[along.output], edge_taps(along, cells.bounds)
+        assert isinstance(output, int) and taps is not None, "an edge at a known place"
+        carried = list(start)
+        for tap in taps:
+            first, count = rows_inside(along, output, rows, tap)
+            if count:
+                at = moved(moved(point, along.output, output + first), along.tap, tap)
+                per_row = len(start) // rows
+                reached = slice(first * per_row, (first + count) * per_row)
+                step = step_of(count)
+                carried[reached] = cells.loops(dims, at, carried[reached], step, sums, across)
+        return carried
 
     def _finish(
         self, point: Point, rows: int, vectors: Sequence[Vector], results: list[list[ir.Value]]

@@ -26,7 +26,7 @@ _FEW_ROW_BLOCKS = 4
 # A row stride from which the rows of a box are on other pages and fall on few sets of a cache.
 _FAR_BYTES = 2048
 # Boxes for each core, so that no core waits long for another.
-_TASKS_PER_CORE = 4
+TASKS_PER_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocki
     step = schedule.panel * sum(_bytes(x) for x in panels)
     large = _depth(stage, chunks) * step > target.l2_bytes // 4 and passing > 1
     if (few or large) and _is_sum(stage):
-        chunks = _chunks(stage, step, target)
+        chunks = _chunks(stage, schedule, step, target)
         blocks = _resident_blocks(stage, row_bytes, chunks, target)
     box = _rows_of_box(stage, schedule, row_dims, min(blocks, _MOST_ROW_BLOCKS))
     box[lanes] = schedule.panel * (_MOST_PANELS if chunks else 1)
@@ -108,16 +108,20 @@ def _row_blocks(stage: Stage, schedule: Schedule, row_dims: list[int]) -> int:
     return total
 
 
-def _chunks(stage: Stage, step: int, target: Target) -> dict[int, int]:
+def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict[int, int]:
     """Split the reduction so that a chunk of a panel takes an eighth of the second cache level.
 
     `step` is the bytes of a panel at one index of the reduction.
     """
     most = max(1, target.l2_bytes // 8 // step)
     chunks: dict[int, int] = {}
-    inside = 1
+    # The taps along the rows stay together: which of them are at an edge is known row by row.
+    kept = {w.tap for w in stage.inside if w.output == schedule.row_dim}
+    inside = prod(_known(stage.extents[d]) for d in kept)
     for d in reversed(stage.reduction_dims):
         extent = stage.extents[d]
+        if d in kept:
+            continue
         if chunks:
             chunks[d] = 1
         elif isinstance(extent, int) and inside * extent <= most:
@@ -125,6 +129,10 @@ def _chunks(stage: Stage, step: int, target: Target) -> dict[int, int]:
         else:
             chunks[d] = _even(extent, max(1, most // inside))
     return dict(reversed(chunks.items()))
+
+
+def _known(extent: Index) -> int:
+    return extent if isinstance(extent, int) else 1
 
 
 def _even(extent: Index, most: int) -> int:
@@ -142,21 +150,35 @@ def _depth(stage: Stage, chunks: dict[int, int]) -> int:
     return depth
 
 
+def box_units(stage: Stage, schedule: Schedule) -> dict[int | None, int]:
+    """Return the turns that a box has a multiple of.
+
+    Rows that are windows stay together if they are not too many: then it is known which of them
+    are at an edge of the input.
+    """
+    extent = 0 if schedule.row_dim is None else stage.extents[schedule.row_dim]
+    rows = schedule.rows
+    if isinstance(extent, int) and any(w.output == schedule.row_dim for w in stage.inside):
+        blocks = -(-extent // rows)
+        rows *= blocks if blocks <= _MOST_ROW_BLOCKS else 1
+    return {schedule.lanes: schedule.panel, schedule.row_dim: rows}
+
+
 def _rows_of_box(
     stage: Stage, schedule: Schedule, row_dims: list[int], most: int
 ) -> dict[int, int]:
     """Return how many turns of the dims of rows hold at most `most` register blocks of rows."""
     box = {}
+    units = box_units(stage, schedule)
     for d in row_dims:
-        extent = stage.extents[d]
-        unit = schedule.rows if d == schedule.row_dim else 1
+        extent, unit = stage.extents[d], units.get(d, 1)
         if not isinstance(extent, int):
             box[d] = unit * most
             break
         blocks = -(-extent // unit)
         boxes = -(-blocks // most)
         box[d] = unit * -(-blocks // boxes)
-        most //= blocks
+        most //= blocks * (unit // schedule.rows if d == schedule.row_dim else 1)
         if most < 2:
             break
     return box
@@ -166,8 +188,8 @@ def _shared_out(
     stage: Stage, schedule: Schedule, box: dict[int, int], cores: int
 ) -> dict[int, int]:
     """Halve a box, its panels first, until there are enough boxes for the cores."""
-    units = {schedule.lanes: schedule.panel, schedule.row_dim: schedule.rows}
-    while _tasks(stage, box) < _TASKS_PER_CORE * cores:
+    units = box_units(stage, schedule)
+    while _tasks(stage, box) < TASKS_PER_CORE * cores:
         wide = [d for d in (schedule.lanes, *reversed(box)) if d is not None]
         large = [d for d in wide if box[d] > units.get(d, 1)]
         if not large:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from . import transposed
-from .blocking import Blocking
+from .blocking import TASKS_PER_CORE, Blocking, box_units
 from .grouping import Nest
 from .index_math import Index
 from .schedule import Schedule, Target
@@ -11,6 +13,8 @@ from .stage import Stage
 
 # Elements of a pointwise box: enough to hide a task's few nanoseconds of bookkeeping.
 _POINTWISE_BOX = 4096
+# Steps of an unfused reduction's box.
+_REDUCED_BOX = 1 << 16
 # Rows of a box of fused stages with a contraction, in register blocks.
 _BOX_BLOCKS = 4
 # Vectors of a box of fused stages whose lanes run along a common loop.
@@ -18,39 +22,69 @@ _BOX_VECTORS = 4
 
 
 def box_sizes(
-    nest: Nest, schedules: list[Schedule], blocking: Blocking | None
+    nest: Nest, schedules: list[Schedule], blocking: Blocking | None, cores: int
 ) -> list[tuple[Index, int]]:
     """Return (extent, box size) for each common loop."""
     boxes: list[tuple[Index, int]] = []
     single = len(nest.stages) == 1
     first = nest.stages[0]
     tiles = {} if single else _tiles(nest, schedules)
+    reduced = _reduced_box(first, schedules[0], cores) if single and blocking is None else {}
     for c, dim in enumerate(nest.common[0]):
         extent = first.extents[dim]
         if blocking is not None:
             size = blocking.box.get(dim, 1)
+        elif not single:
+            size = tiles.get(c, 1)
+        elif first.reduction_dims:
+            size = reduced.get(dim, 1)
         else:
-            size = _single_box(first, schedules[0], dim) if single else tiles.get(c, 1)
+            size = _pointwise_box(first, schedules[0], dim)
         boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
     return [(extent, max(size, 1)) for extent, size in boxes]
 
 
-def _single_box(stage: Stage, schedule: Schedule, dim: int) -> int:
-    """Return how many turns of a loop of an unfused stage make a box: a register block's."""
+def _pointwise_box(stage: Stage, schedule: Schedule, dim: int) -> int:
+    """Return how many turns of a loop of an unfused pointwise stage make a box."""
     extent = stage.extents[dim]
-    if schedule.row_dim is not None and not stage.reduction_dims:
+    if schedule.row_dim is not None:
         return transposed.BOX if dim in (schedule.lanes, schedule.row_dim) else 1
     if dim == schedule.lanes:
-        if stage.reduction_dims:
-            return schedule.panel
         if isinstance(extent, int) and extent <= 2 * _POINTWISE_BOX:
             others = [stage.extents[d] for d in stage.parallel_dims if d != dim]
             if any(not isinstance(e, int) or e > 1 for e in others):
                 return extent
         return _POINTWISE_BOX
-    if dim == schedule.row_dim:
-        return schedule.rows
     return 1
+
+
+def _reduced_box(stage: Stage, schedule: Schedule, cores: int) -> dict[int, int]:
+    """Return a box of an unfused reduction that reuses nothing: a depthwise convolution, a pool.
+
+    Register blocks side by side in memory, the innermost dims first, until the work hides a task's
+    bookkeeping or there are just enough boxes for the cores.
+    """
+    units = box_units(stage, schedule)
+    box = {d: units.get(d, 1) for d in stage.parallel_dims if d in units}
+    depth = prod(_known(stage.extents[d]) for d in stage.reduction_dims)
+    total = prod(-(-_known(stage.extents[d]) // units.get(d, 1)) for d in stage.parallel_dims)
+    work = depth * prod(box.values())
+    most = min(_REDUCED_BOX // work, total // (TASKS_PER_CORE * cores))
+    for d in reversed(stage.parallel_dims):
+        extent, unit = stage.extents[d], units.get(d, 1)
+        if not isinstance(extent, int) or most < 2:
+            break
+        blocks = -(-extent // unit)
+        turns = max(n for n in range(1, blocks + 1) if blocks % n == 0 and n <= most)
+        box[d] = unit * turns
+        most //= turns
+        if turns < blocks:
+            break
+    return box
+
+
+def _known(extent: Index) -> int:
+    return extent if isinstance(extent, int) else 1
 
 
 def _tiles(nest: Nest, schedules: list[Schedule]) -> dict[int, int]:

@@ -13,9 +13,10 @@ from .body import Lanes, Val, constant_splat, evaluate_body
 from .control import loop
 from .index_math import Index, add, div, mul, sub, value
 from .memory import Cell, CellMemory, Corner, Point
+from .padding import turns_inside
 from .prefetch import fetch
 from .schedule import Schedule
-from .stage import Operand, Stage
+from .stage import Inside, Operand, Stage, mergeable
 
 #: Float sums longer than this are added up in chunks, so that the error grows with the square
 #: root of the chunk count and not with the length (pairwise summation, Higham 1993).
@@ -56,40 +57,57 @@ class BlockCells:
         carried: list[ir.Value],
         step: Step,
         sums: bool,
+        inside: Sequence[Inside] = (),
     ) -> list[ir.Value]:
         """Nest loops over `dims` around `step`, which maps the carried values to their next.
 
-        Those are float `sums`, which may be added up in any order, or not.
+        Those are float `sums`, which may be added up in any order, or not. Taps that are not
+        `inside` are left out.
         """
         if not dims:
             return step(point, carried)
         d, rest = dims[0], dims[1:]
         base, extent = self.bounds[d]
+        window = next((w for w in inside if w.tap == d), None)
+        if window is not None:
+            base, extent = turns_inside(window, point[window.output], base, extent)
+        elif self._joined(d, rest):
+            point, d, rest = moved(point, d, base), rest[0], rest[1:]
+            base, extent = 0, mul(extent, self.bounds[d][1])
         if isinstance(extent, int) and extent == 0:
             return carried
         if isinstance(extent, int) and extent == 1:
-            return self.loops(rest, moved(point, d, base), carried, step, sums)
-        if sums and not rest:
+            return self.loops(rest, moved(point, d, base), carried, step, sums, inside)
+        if sums and not rest and window is None:
             if not (isinstance(extent, int) and extent <= 4 * CHUNK):
-                return self._chunks(d, point, carried, step)
+                return self._chunks(d, base, extent, point, carried, step)
             return self._strands(d, base, add(base, extent), point, carried, step)
         return loop(
             base,
             add(base, extent),
             1,
             carried,
-            lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, sums),
+            lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, sums, inside),
         )
+
+    def _joined(self, d: int, rest: list[int]) -> bool:
+        """Tell whether the loop after that over taps `d` simply goes on with the next tap."""
+        if not rest or not any(w.tap == d for w in self.stage.inside):
+            return False
+        inner = rest[0]
+        whole = self.bounds[inner] == (0, self.stage.extents[inner])
+        return whole and mergeable(self.stage, d, inner)
 
     def _chunks(
         self,
         d: int,
+        base: Index,
+        extent: Index,
         point: Point,
         carried: list[ir.Value],
         step: Step,
     ) -> list[ir.Value]:
         """Sum each chunk of dim `d` from zero, then add it to what is carried."""
-        base, extent = self.bounds[d]
         end = value(add(base, extent))
 
         def one_chunk(i: ir.Value, outer: list[ir.Value]) -> list[ir.Value]:

@@ -39,8 +39,8 @@ def merge_fills(stages: list[Stage]) -> list[Stage]:
             if not stage.reduction_dims or not stage.accumulates(k):
                 continue
             fill = _last_writer(kept, buffer)
-            if fill is not None and _fill_value(fill) is not None and _covers(stage, k):
-                stage.init[k] = _fill_value(fill)
+            if fill is not None and fill_value(fill) is not None and _covers(stage, k):
+                stage.init[k] = fill_value(fill)
                 kept.remove(fill)
         kept.append(stage)
     return kept
@@ -191,8 +191,8 @@ def _written(stage: Stage) -> list[tuple[Access, ir.Value]]:
 
 
 def _input_buffers(stage: Stage) -> list[ir.Value | None]:
-    operands = list(stage.op.operands)[: len(stage.inputs)]
-    return [v if isinstance(v.type, ir.MemRefType) else None for v in operands]
+    reads = iter(stage.reads)
+    return [next(reads) if isinstance(x, Access) else None for x in stage.inputs]
 
 
 def _same_extent(a: Index, b: Index) -> bool:
@@ -225,7 +225,7 @@ def _last_writer(stages: list[Stage], buffer: ir.Value) -> Stage | None:
     return None
 
 
-def _fill_value(stage: Stage) -> ir.Value | None:
+def fill_value(stage: Stage) -> ir.Value | None:
     """Return the scalar that a stage fills its one output with, or None if it does more."""
     if stage.reduction_dims or len(stage.outputs) != 1 or stage.epilogue is not None:
         return None

@@ -89,6 +89,12 @@ def minimum(a: Index, b: Index) -> Index:
     return ir.arith.minsi(value(a), value(b))
 
 
+def maximum(a: Index, b: Index) -> Index:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return ir.arith.maxsi(value(a), value(b))
+
+
 def equal(a: Index, b: Index) -> bool:
     """Tell whether two indices are surely equal."""
     if isinstance(a, int) or isinstance(b, int):

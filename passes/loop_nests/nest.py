@@ -21,11 +21,12 @@ from .control import branch, loop
 from .grouping import Nest
 from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
 from .memory import CellMemory, Point, masked, needs_known_tail
+from .padding import edge_taps, whole_outputs
 from .prefetch import NextRows, Prefetch, next_box, next_panel, next_rows
 from .private_tiles import PrivateTile, localise, private_tile, private_tiles
 from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
-from .stage import Stage
+from .stage import Inside, Stage
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class NestEmitter:
         blocking = None
         if len(nest.stages) == 1:
             blocking = block_for_caches(nest.stages[0], schedules[0], self.target)
-        boxes = box_sizes(nest, schedules, blocking)
+        boxes = box_sizes(nest, schedules, blocking, self.target.cores)
         order = task_order(nest, schedules, self.target, blocking)
         counts = [ceildiv(extent, size) for extent, size in boxes]
         total: Index = 1
@@ -69,7 +70,7 @@ class NestEmitter:
             left: Index = task
             for c in reversed(order[1:]):
                 at[c], left = rem(left, counts[c]), div(left, counts[c])
-            if order:
+            if order and counts[order[0]] != 1:
                 at[order[0]] = left
             self._split_tails(boxes, counts, at, box)
             return []
@@ -270,7 +271,7 @@ class NestEmitter:
         def rows(point: Point, vectors: list[Vector]) -> None:
             self._rows(emitter, point, vectors)
 
-        if stage.reduction_dims and schedule.row_dim is not None:
+        if stage.reduction_dims and schedule.row_dim is not None and _has_panels(stage, schedule):
             # Panels outside: one stays in the first cache level while all rows of the box pass.
             self._panels(
                 emitter, start, lambda p, vectors: over(outer, p, lambda q: rows(q, vectors))
@@ -336,15 +337,74 @@ class NestEmitter:
         def at(i: Index) -> Point:
             return moved(point, d, i)
 
-        start, rest = base, extent
-        ladder = _halves(schedule.rows)
-        for rows in ladder if not isinstance(extent, int) else [schedule.rows]:
-            whole = mul(div(rest, rows), rows)
-            stop = add(start, whole)
-            self._run(start, stop, rows, lambda i, rows=rows: emitter.emit(at(i), rows, vectors))  # type: ignore[misc]
-            start, rest = stop, sub(rest, whole)
-        if isinstance(rest, int) and rest:
-            emitter.emit(at(start), rest, vectors)
+        def block(i: Index, rows: int) -> None:
+            emitter.emit(at(i), rows, vectors)
+
+        stage = emitter.cells.stage
+        window = next((w for w in stage.inside if w.output == d), None)
+
+        def blocks(start: Index, stop: Index, rows: int) -> None:
+            if window is None:
+                self._run(start, stop, rows, lambda i: block(i, rows))
+            else:
+                self._windows(emitter.cells, window, start, stop, rows, block)
+
+        if isinstance(extent, int):
+            for rows, count in _row_blocks(extent, schedule.rows, bool(stage.reduction_dims)):
+                blocks(base, add(base, rows * count), rows)
+                base = add(base, rows * count)
+            return
+        for rows in _halves(schedule.rows):
+            whole = mul(div(extent, rows), rows)
+            blocks(base, add(base, whole), rows)
+            base, extent = add(base, whole), sub(extent, whole)
+
+    def _windows(
+        self,
+        cells: BlockCells,
+        window: Inside,
+        start: Index,
+        stop: Index,
+        rows: int,
+        block: Callable[[Index, int], None],
+    ) -> None:
+        """Cover rows that are windows of an input, some of them across its edges.
+
+        Blocks across an edge are built each for itself if it is known where they are, or else row
+        by row.
+        """
+        first, end = whole_outputs(window, cells.stage)
+
+        def guarded(i: Index) -> None:
+            if rows == 1 or (isinstance(i, int) and first <= i and i + rows <= end):
+                block(i, rows)
+                return
+            if isinstance(i, int):
+                self._run(i, i + rows, 1, lambda j: block(j, 1))
+                return
+            above = ir.arith.cmpi(ir.arith.CmpIPredicate.sge, value(i), value(first))
+            below = ir.arith.cmpi(ir.arith.CmpIPredicate.sle, value(add(i, rows)), value(end))
+            choice = ir.scf.IfOp(ir.arith.andi(above, below), has_else=True)
+            with ir.InsertionPoint(choice.then_block):
+                block(i, rows)
+                ir.scf.YieldOp([])
+            with ir.InsertionPoint(choice.else_block):
+                self._run(i, add(i, rows), 1, lambda j: block(j, 1))
+                ir.scf.YieldOp([])
+
+        if not isinstance(start, int) or not isinstance(stop, int):
+            self._run(start, stop, rows, guarded)
+            return
+        if edge_taps(window, cells.bounds) is None:
+            self._run(start, stop, rows, guarded)
+            return
+        turns = range(start, stop, rows)
+        inner = [i for i in turns if first <= i and i + rows <= end]
+        for i in turns:
+            if i not in inner:
+                block(i, rows)
+            elif i == inner[0]:
+                self._run(i, inner[-1] + rows, rows, lambda i: block(i, rows))
 
     def _run(self, start: Index, stop: Index, step: int, body: Callable[[Index], None]) -> None:
         """Loop, or build the body once when there is exactly one turn, or nothing for none."""
@@ -383,6 +443,25 @@ def _with_rows(
     copy_rows(x, near, dims, bounds, schedule.width)
     inputs = [near if k == blocking.copied else y for k, y in enumerate(stage.inputs)]
     return replace(stage, inputs=inputs)
+
+
+def _has_panels(stage: Stage, schedule: Schedule) -> bool:
+    """Tell whether rows share what they read along the lanes, and lanes what they read in rows."""
+    lanes, row_dim = schedule.lanes, schedule.row_dim
+    assert lanes is not None and row_dim is not None
+    inputs = [x for x in stage.inputs if isinstance(x, Access)]
+    return any(x.moves(row_dim) and not x.moves(lanes) for x in inputs)
+
+
+def _row_blocks(extent: int, rows: int, even: bool) -> list[tuple[int, int]]:
+    """Return (rows, number) of the blocks of at most `rows` that cover `extent`."""
+    blocks = [(rows, extent // rows), (extent % rows, 1)]
+    if even and extent:
+        count = -(-extent // rows)
+        most = -(-extent // count)
+        fewer = most * count - extent
+        blocks = [(most, count - fewer), (most - 1, fewer)]
+    return [(rows, count) for rows, count in blocks if rows and count]
 
 
 def _halves(rows: int) -> list[int]:

@@ -143,6 +143,8 @@ def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple
         over_reduction = stage.reduction[d]
         if extent == 1 or (over_reduction and not folds):
             continue
+        if stage.inside and (over_reduction or any(w.output == d for w in stage.inside)):
+            continue
         price = _price(stage, extents, d, over_reduction, width)
         if price is None:
             continue

@@ -15,6 +15,21 @@ Operand: TypeAlias = Access | ir.Value
 """An operand is read through an access, or is a scalar that no loop moves."""
 
 
+@dataclass(frozen=True)
+class Inside:
+    """Where a window falls inside an input: 0 <= output * stride + tap * dilation + start < extent.
+
+    `output` is a parallel dim and `tap` a reduction dim. Beside the input nothing is to be read.
+    """
+
+    output: int
+    tap: int
+    stride: int
+    dilation: int
+    start: int
+    extent: int
+
+
 @dataclass(eq=False)
 class Stage:
     """One `linalg.generic`; after grouping perhaps with its fill and its epilogue merged in.
@@ -36,6 +51,8 @@ class Stage:
     epilogue_input: int = 0
     #: dim -> (dim of this stage, divisor, modulus or None) of the op's original `linalg.index` dims
     index_dims: dict[int, int] = field(default_factory=dict)
+    #: the windows of which not all is there
+    inside: tuple[Inside, ...] = ()
 
     @property
     def body(self) -> ir.Block:
@@ -141,15 +158,18 @@ def collapse(stage: Stage) -> Stage:
     if stage.uses_index() or not stage.extents:
         return stage
     d = 0
+    bounded = {d for w in stage.inside for d in (w.output, w.tap)}
     while d + 1 < len(stage.extents):
-        if _mergeable(stage, d, d + 1):
+        if not bounded & {d, d + 1} and mergeable(stage, d, d + 1):
             stage = _merge(stage, d)
+            bounded = {d for w in stage.inside for d in (w.output, w.tap)}
         else:
             d += 1
     return stage
 
 
-def _mergeable(stage: Stage, a: int, b: int) -> bool:
+def mergeable(stage: Stage, a: int, b: int) -> bool:
+    """Tell whether every access walks dims `a` and `b`, the inner one, as one."""
     if stage.reduction[a] != stage.reduction[b]:
         return False
     extent = stage.extents[b]
@@ -195,6 +215,10 @@ def _merge(stage: Stage, a: int) -> Stage:
         reduction=stage.reduction[:a] + stage.reduction[a + 1 :],
         inputs=[drop(x) if isinstance(x, Access) else x for x in stage.inputs],
         outputs=[drop(x) for x in stage.outputs],
+        inside=tuple(
+            replace(w, output=w.output - (w.output > a), tap=w.tap - (w.tap > a))
+            for w in stage.inside
+        ),
         epilogue=_merge(stage.epilogue, a) if stage.epilogue else None,
     )
 

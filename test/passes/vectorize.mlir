@@ -191,3 +191,36 @@ func.func @keeps_small_outputs(%x: memref<64x1024xf32>, %y: memref<64x1024xf32>)
   }
   return
 }
+
+// -----
+
+#id3 = affine_map<(d0, d1) -> (d0, d1)>
+#windows = affine_map<(d0, d1, d2) -> (d0 + d2, d1)>
+#taps = affine_map<(d0, d1, d2) -> (d2, d1)>
+#sums = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Padding is not made: the taps beside the input are left out, here one of the first row and one
+// of the last.
+// CHECK-LABEL: func.func @reads_no_padding
+// CHECK-NOT: memref.alloc
+// CHECK-NOT: memref.view
+// CHECK-COUNT-7: math.fma
+// CHECK-NOT: math.fma
+func.func @reads_no_padding(%x: memref<3x16xf32>, %w: memref<3x16xf32>, %y: memref<3x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %a = memref.alloc() : memref<5x16xf32>
+  linalg.fill ins(%zero : f32) outs(%a : memref<5x16xf32>)
+  %i = memref.subview %a[1, 0] [3, 16] [1, 1] : memref<5x16xf32> to memref<3x16xf32, strided<[16, 1], offset: 16>>
+  linalg.generic {indexing_maps = [#id3, #id3], iterator_types = ["parallel", "parallel"]} ins(%x : memref<3x16xf32>) outs(%i : memref<3x16xf32, strided<[16, 1], offset: 16>>) {
+  ^bb0(%s: f32, %o: f32):
+    linalg.yield %s : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%y : memref<3x16xf32>)
+  linalg.generic {indexing_maps = [#windows, #taps, #sums], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %w : memref<5x16xf32>, memref<3x16xf32>) outs(%y : memref<3x16xf32>) {
+  ^bb0(%s: f32, %t: f32, %o: f32):
+    %p = arith.mulf %s, %t : f32
+    %r = arith.addf %o, %p : f32
+    linalg.yield %r : f32
+  }
+  return
+}

@@ -290,3 +290,50 @@ def test_few_sums_go_on_as_several_strands(k: int) -> None:
     expected = x.astype(np.float64) @ w.astype(np.float64)
     # sqrt(K) roundings, in a random walk, of sums of size sqrt(K); doubled.
     assert np.abs(y - expected).max() <= 2 * max(k, 4) * 2**-24
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "size, channels, out, kernel, stride, dilation",
+    [
+        (7, 8, 40, 3, 1, 1),
+        (30, 3, 16, 7, 2, 1),
+        (19, 300, 17, 3, 1, 2),
+        (1, 4, 8, 5, 1, 1),
+        (200, 2, 24, 3, 1, 1),
+        (9, 2000, 16, 3, 2, 1),
+    ],
+)
+def test_windows_across_the_edges_of_their_input(
+    size: int, channels: int, out: int, kernel: int, stride: int, dilation: int, threads: int
+) -> None:
+    low, reach = kernel // 2 * dilation, dilation * (kernel - 1)
+    height, whole = 5, size + 2 * low
+    rows, side = (height + 2 * low - reach - 1) // stride + 1, (whole - reach - 1) // stride + 1
+    image, around = memref(height, size, channels), memref(height + 2 * low, whole, channels)
+    weight, result = memref(kernel, kernel, channels, out), memref(rows, side, out)
+    offset = low * (whole + 1) * channels
+    inside = (
+        f"memref<{height}x{size}x{channels}xf32,"
+        f" strided<[{whole * channels}, {channels}, 1], offset: {offset}>>"
+    )
+    body = f"%a = memref.alloc() : {around}\n" + fill("%zero", "%a", around)
+    body += (
+        f"%i = memref.subview %a[{low}, {low}, 0] [{height}, {size}, {channels}] [1, 1, 1]"
+        f" : {around} to {inside}\n"
+    )
+    identity = "d0,d1,d2"
+    body += generic([identity] * 2, "ppp", [("%x", image)], [("%i", inside)], "", ["%i0"])
+    body += fill("%zero", "%y", result)
+    windows = f"d0 * {stride} + d3 * {dilation}, d1 * {stride} + d4 * {dilation}, d5"
+    body += generic(
+        [windows, "d3,d4,d5,d2", identity], "ppprrr",
+        [("%a", around), ("%w", weight)], [("%y", result)],
+        "%p = arith.mulf %i0, %i1 : f32\n%r = arith.addf %o0, %p : f32", ["%r"])  # fmt: skip
+    x, w = normal(height, size, channels), normal(kernel, kernel, channels, out)
+    y = np.zeros((rows, side, out), np.float32)
+    run(function([("%x", image), ("%w", weight), ("%y", result)], body), [x, w, y], threads=threads)
+    zeros = np.pad(x.astype(np.float64), ((low, low), (low, low), (0, 0)))
+    taps = np.lib.stride_tricks.sliding_window_view(zeros, (reach + 1,) * 2, axis=(0, 1))
+    taps = taps[::stride, ::stride, :, ::dilation, ::dilation]
+    check(y, np.einsum("ijcab,abco->ijo", taps, w))
