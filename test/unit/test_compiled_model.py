@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.export import Dim
+from torch.multiprocessing.reductions import StorageWeakRef
 
 import metadef
 from metadef.device.probe import probe
@@ -108,6 +110,41 @@ def test_results_outlive_later_calls() -> None:
     first = compiled(torch.zeros(4))
     compiled(torch.full((4,), 9.0))
     assert first.tolist() == [1, 1, 1, 1]
+
+
+class _Packs(nn.Module):
+    """Packs `weight`, reads `bias` as it is, returns `kept`, and writes to `count`."""
+
+    def __init__(self, between: Any = torch.relu) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(64, 64)), nn.Parameter(torch.randn(64))
+        self.kept = nn.Parameter(torch.randn(64))
+        self.register_buffer("count", torch.zeros(1))
+        self.between = between
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.count.add_(1)
+        x = self.between(nn.functional.linear(x, self.weight, self.bias))
+        return nn.functional.linear(x, self.weight), self.kept
+
+
+@pytest.mark.parametrize("between", [torch.relu, torch.linalg.inv])
+@pytest.mark.filterwarnings("ignore:torch runs")
+def test_weights_that_were_packed_are_not_kept_beside_their_panels(between: Any) -> None:
+    model = _Packs(between)
+    x = torch.randn(64, 64)
+    expected = [t.detach() for t in model(x)]
+    compiled = metadef.compile(model, (x,))
+    packed = StorageWeakRef(model.weight.untyped_storage())
+    kept, count = model.kept.detach(), model.count
+    before = count.item()
+    del model
+    gc.collect()
+    assert packed.expired()
+    got = compiled(x)
+    torch.testing.assert_close(list(got), expected, rtol=1e-3, atol=1e-3)
+    assert got[1].data_ptr() == kept.data_ptr() and count.item() == before + 1
+    assert "linear" in compiled.mlir() and compiled.report().parts
 
 
 def test_symbols_take_each_call_s_sizes() -> None:

@@ -208,14 +208,19 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Results:
-    """Makes the leaves of a model's result from the values of its graph, and writes mutations."""
+    """Makes the leaves of a model's result from the values of its graph, and writes mutations.
+
+    Of the weights it keeps those alone that are returned or written to.
+    """
 
     def __init__(
         self, outputs: Sequence[Output], mutations: Sequence[Mutation], weights: WeightStore
     ) -> None:
         self._outputs = list(outputs)
         self._mutations = list(mutations)
-        self._weights = weights
+        named = [o.name for o in (*outputs, *(m.value for m in mutations)) if o.kind == "weight"]
+        named += [m.target.name for m in mutations if m.target.kind != "argument"]
+        self._weights = {name: weights.source(name) for name in named}
         #: the graph's values are the leaves, as they are
         self.plain = not mutations and all(
             o.kind == "value" and o.index == i for i, o in enumerate(outputs)
@@ -232,9 +237,7 @@ class Results:
             for mutation in self._mutations:
                 target = mutation.target
                 tensor = (
-                    given[target.index]
-                    if target.kind == "argument"
-                    else self._weights.source(target.name)
+                    given[target.index] if target.kind == "argument" else self._weights[target.name]
                 )
                 tensor.copy_(self._leaf(mutation.value, values, given, symbols))
         return results
@@ -248,7 +251,7 @@ class Results:
             case "argument":
                 return given[output.index]
             case "weight":
-                return self._weights.source(output.name)
+                return self._weights[output.name]
             case "size":
                 assert output.dim is not None
                 return output.dim.evaluate(symbols)
@@ -265,13 +268,8 @@ def _picker(
     indices = [source.index for source in sources]
     if all(source.kind == "argument" for source in sources):
         return lambda leaves: [leaves[i] for i in indices]
-    fixed = [None if s.kind == "argument" else laid_out(weights.source(s.name)) for s in sources]
-    state = {i: s.name for i, s in enumerate(sources) if s.kind == "state"}
-
-    def pick(leaves: Sequence[Any]) -> list[Any]:
-        values = [leaves[i] if f is None else f for i, f in zip(indices, fixed, strict=True)]
-        for i, name in state.items():
-            values[i] = laid_out(weights.source(name))
-        return values
-
-    return pick
+    tensors = [None if s.kind == "argument" else weights.source(s.name) for s in sources]
+    return lambda leaves: [
+        leaves[i] if tensor is None else laid_out(tensor)
+        for i, tensor in zip(indices, tensors, strict=True)
+    ]

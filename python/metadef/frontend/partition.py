@@ -92,9 +92,14 @@ def partition(
             inner = fused.get_submodule(str(node.target))
             assert isinstance(inner, fx.GraphModule)
             parts[str(node.target)] = _part(inner, node, mixed)
+            # What a part packs it has: the call need not keep a second copy alive.
+            node.args = tuple(None if _is_weight(a, mixed) else a for a in node.args)
         elif node.target in _STRIDED_VIEWS:
             # Native results are row-major: the strides that torch traced the view with are gone.
             node.target = torch.ops.aten.reshape.default
+    for node in [n for n in mixed.source_of if not n.users]:
+        fused.graph.erase_node(node)
+        del mixed.source_of[node]
     fused.recompile()
     return mixed, parts
 
@@ -120,10 +125,18 @@ def _part(module: fx.GraphModule, call: fx.Node, whole: Capture) -> Capture:
     sources: dict[fx.Node, Source | None] = {}
     inner = [n for n in module.graph.nodes if n.op == "placeholder"]
     for index, (placeholder, operand) in enumerate(zip(inner, call.args, strict=True)):
-        outer = whole.source_of.get(operand)  # type: ignore[arg-type]
-        is_weight = outer is not None and outer.kind == "weight"
-        sources[placeholder] = outer if is_weight else Source("argument", index=index)
+        is_weight = _is_weight(operand, whole)
+        sources[placeholder] = (
+            whole.source_of[operand]  # type: ignore[index]
+            if is_weight
+            else Source("argument", index=index)
+        )
     output = next(n for n in module.graph.nodes if n.op == "output")
     results = output.args[0]
     results = list(results) if isinstance(results, list | tuple) else [results]
     return capture(module, sources, results, [], whole.weights, whole.symbols)
+
+
+def _is_weight(operand: Any, whole: Capture) -> bool:
+    source = whole.source_of.get(operand)
+    return source is not None and source.kind == "weight"
