@@ -59,6 +59,24 @@ class Access:
         panel = self.panel(dim)
         return panel[1] if panel is not None and panel[0] % block == 0 else None
 
+    def lane_distance(self, dim: int, offset: Index, block: int) -> Index | None:
+        """Return how far `offset` indices along `dim` are from the start of a block of `block`,
+        which may be several packed panels side by side; None when that is not constant."""
+        stride = self.lane_stride(dim, block)
+        if stride is not None:
+            return mul(offset, stride)
+        panel = self.panel(dim)
+        if panel is None or block % panel[0] or not isinstance(offset, int):
+            return None
+        width, inner = panel
+        number, rest = divmod(offset, width)
+        between = next(
+            s
+            for e, s in self.nonlinear
+            if dim in dims_in(e) and isinstance(e, ir.AffineFloorDivExpr)
+        )
+        return add(mul(number, between), mul(rest, inner))
+
     def address(self, point: tuple[Index, ...]) -> Index:
         """Return the element address at the loop indices `point`."""
         total: Index = self.offset

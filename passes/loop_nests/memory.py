@@ -69,9 +69,9 @@ class CellMemory:
         if row_dim is not None:
             address = add(address, mul(at.row, x.strides[row_dim]))
         if lanes is not None and not (isinstance(at.offset, int) and at.offset == 0):
-            stride = x.lane_stride(lanes, self.schedule.panel)
-            assert stride is not None, "lanes along a dim that is not linear"
-            address = add(address, mul(at.offset, stride))
+            distance = x.lane_distance(lanes, at.offset, self.schedule.panel)
+            assert distance is not None, "lanes along a dim that is not linear"
+            address = add(address, distance)
         return value(address)
 
     def _lane_stride(self, x: Access, lanes: Lanes) -> Index:

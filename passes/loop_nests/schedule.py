@@ -34,6 +34,7 @@ _TRANSPOSED = 4
 _MAX_ROWS = 14
 _PANEL_VECTORS = 2
 _CHAINS = 4
+_STREAMS = 4
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule
         )
     vectors = _vectors(stage, extents[lanes], lanes, width)
     if row_dim is None:
+        vectors *= _panels_at_once(stage, extents[lanes], lanes, width * vectors, target)
         return Schedule(lanes, False, width, vectors, None, 1)
     spare = 2 if _reused_rows(stage, row_dim, lanes) else 1
     most = min(_MAX_ROWS, (target.vector_registers - vectors - spare) // vectors)
@@ -229,6 +231,26 @@ def _vectors(stage: Stage, extent: Index, lanes: int, width: int) -> int:
     while most > 1 and any(x.lane_stride(lanes, most * width) is None for x in stage.accesses()):
         most -= 1
     return most
+
+
+def _panels_at_once(stage: Stage, extent: Index, lanes: int, panel: int, target: Target) -> int:
+    """Return how many panels a product of one row reads side by side.
+
+    It waits for memory, which serves several long streams faster than one, and the sums of several
+    panels keep the multiply-add units busy. Every core keeps some blocks of its own.
+    """
+    if not isinstance(extent, int):
+        return 1
+    count = _STREAMS
+    while count > 1 and (
+        extent < 2 * target.cores * count * panel
+        or any(
+            x.lane_distance(lanes, count * panel - 1, count * panel) is None
+            for x in stage.accesses()
+        )
+    ):
+        count //= 2
+    return count
 
 
 def _chains(stage: Stage, extent: Index, lanes: int, width: int) -> int:

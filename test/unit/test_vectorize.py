@@ -337,3 +337,28 @@ def test_windows_across_the_edges_of_their_input(
     taps = np.lib.stride_tricks.sliding_window_view(zeros, (reach + 1,) * 2, axis=(0, 1))
     taps = taps[::stride, ::stride, :, ::dilation, ::dilation]
     check(y, np.einsum("ijcab,abco->ijo", taps, w))
+
+
+@pytest.mark.parametrize("n", [256, 272, 1000])
+@pytest.mark.parametrize("k", [1, 33, 5000])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_product_of_one_row_reads_several_panels_at_once(n: int, k: int, threads: int) -> None:
+    width = 16
+    count = -(-n // width)
+    x, w, y = normal(1, k), normal(count, k, width), np.zeros((1, n), np.float32)
+    panels = f"d1 floordiv {width}, d2, d1 mod {width}"
+    product = generic(
+        ["d0, d2", panels, "d0, d1"],
+        "ppr",
+        [("%x", memref(1, k)), ("%w", memref(count, k, width))],
+        [("%y", memref(1, n))],
+        "%p = arith.mulf %i0, %i1 : f32\n%s = arith.addf %o0, %p : f32",
+        ["%s"],
+    )
+    arguments = [("%x", memref(1, k)), ("%w", memref(count, k, width)), ("%y", memref(1, n))]
+    text = function(arguments, fill("%zero", "%y", memref(1, n)) + product)
+    run(text, [x, w, y], threads=threads)
+    columns = w.transpose(1, 0, 2).reshape(k, count * width)[:, :n]
+    expected = x.astype(np.float64) @ columns.astype(np.float64)
+    # sqrt(K) roundings, in a random walk, of sums of size sqrt(K); doubled.
+    assert np.abs(y - expected).max() <= 2 * max(k, 4) * 2**-24
