@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from .back_graph import Arena, BackGraph, Input, Output, Tensor, find_function, 
 from .jit import Library, dispatch_loop
 from .output_pool import OutputPool
 from .tables import Layout, Table
+from .weight_memory import WeightMemory
 
 _CPU = torch.device("cpu")
 #: tables kept for each context; one is a few words for each kernel of the program
@@ -68,13 +70,19 @@ def _bytes(count: int) -> torch.Tensor:
     return memory
 
 
+class Pool(Protocol):
+    """Where the memory of outputs comes from."""
+
+    def take(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor: ...
+
+
 class _Context:
     """The memory of one call at a time: arena, scratch memory, outputs, tables that point there."""
 
-    def __init__(self) -> None:
+    def __init__(self, outputs: Pool) -> None:
         self.arena = _bytes(0)
         self.scratch = _bytes(0)
-        self.outputs = OutputPool()
+        self.outputs = outputs
         self.tables: OrderedDict[tuple[int, ...], Table] = OrderedDict()
 
     def table(self, layout: Layout, key: tuple[int, ...]) -> Table:
@@ -112,8 +120,11 @@ class Program:
         library: Library,
         weights: Mapping[str, torch.Tensor],
         threads: int,
+        new_pool: Callable[[], Pool] | None = None,
     ) -> None:
+        """`new_pool` makes the pool of outputs of calls that do not run at the same time."""
         self.graph = graph
+        self._new_pool = new_pool or partial(OutputPool, 2 * len(graph.outputs))
         self._kernels = kernels
         self._library = library  # the code that the tables call
         self._weights = {name: _weight(name, weights, t) for name, t in graph.weights.items()}
@@ -160,16 +171,17 @@ class Program:
             self._enter_forked_process()
         layout = self._layout
         key = tuple([symbols[name] for name in layout.symbols]) if symbols else ()
+        contexts = self._contexts
         try:
-            context = self._contexts.pop()  # atomic, as is append
+            context = contexts.pop()  # atomic, as is append
         except IndexError:
-            context = _Context()
+            context = _Context(self._new_pool())
         try:
             table = context.table(layout, key)
             inputs, outputs = _fill(layout, table, inputs, context.outputs)
             self._run(table.address)
         finally:
-            self._contexts.append(context)
+            contexts.append(context)
         if self._outputs_are_results:
             return outputs
         return self._results(table, inputs, outputs)
@@ -190,7 +202,7 @@ class Program:
         try:
             context = self._contexts.pop()
         except IndexError:
-            context = _Context()
+            context = _Context(self._new_pool())
         table = context.table(layout, tuple((symbols or {})[name] for name in layout.symbols))
         try:
             inputs, outputs = _fill(layout, table, inputs, context.outputs)
@@ -256,7 +268,9 @@ def build_program(
     if init is not None:
         names = [ir.StringAttr(n).value for n in ir.ArrayAttr(init.attributes["metadef.results"])]
         once = init_threads or threads
-        run_once = Program(read_function(init), kernels, library, weights, once)
+        graph = read_function(init)
+        new_pool = partial(WeightMemory, graph.outputs)
+        run_once = Program(graph, kernels, library, weights, once, new_pool)
         known.update(zip(names, run_once([]), strict=True))
     main = find_function(module, "main")
     assert main is not None, "the back graph has no @main"
@@ -264,7 +278,7 @@ def build_program(
 
 
 def _fill(
-    layout: Layout, table: Table, inputs: Sequence[torch.Tensor], pool: OutputPool
+    layout: Layout, table: Table, inputs: Sequence[torch.Tensor], pool: Pool
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Write the pointers of inputs and new outputs into the table; return both to be kept.
 
