@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from metadef import ir
 
-from .index_math import Index, add, floordiv, mod, mul, value
+from .index_math import Index, add, floordiv, mod, mul, scaled, value
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Access:
         """Return the element address at the loop indices `point`."""
         total: Index = self.offset
         for i, stride in zip(point, self.strides, strict=True):
-            total = add(total, mul(i, stride))
+            total = add(total, scaled(i, stride))
         for expr, stride in self.nonlinear:
             total = add(total, mul(evaluate(expr, point), stride))
         return total

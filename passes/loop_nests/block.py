@@ -10,7 +10,7 @@ from metadef import ir
 from .access import Access
 from .body import HEAVY_BODY_OPS, Lanes, Val, constant_splat, evaluate_body, instructions
 from .cells import BlockCells, Step, Vector, moved
-from .control import loop
+from .control import choose, loop
 from .index_math import value
 from .lane_folds import LaneFold
 from .memory import Cell, Corner, Point
@@ -21,16 +21,26 @@ from .stage import point_add
 
 
 @dataclass(frozen=True)
+class Chunk:
+    """A part of a reduction: whether it is the first or the last (i1), and where the sums are
+    between the parts."""
+
+    first: ir.Value
+    last: ir.Value
+    sums: Access
+
+
+@dataclass(frozen=True)
 class BlockEmitter:
     """Builds register blocks of one stage at the insertion point.
 
-    Stack space is taken at the start of `entry`. With `adds_up` the sums are added to what the
-    output holds; `prefetch` says what to fetch meanwhile.
+    Stack space is taken at the start of `entry`. A float sum may be made chunk by chunk; `prefetch`
+    says what to fetch meanwhile.
     """
 
     cells: BlockCells
     entry: ir.Block
-    adds_up: bool = False
+    chunk: Chunk | None = None
     prefetch: tuple[Prefetch | NextRows, ...] = ()
 
     def emit(self, point: Point, rows: int, vectors: Sequence[Vector]) -> None:
@@ -51,20 +61,16 @@ class BlockEmitter:
             return []
         cells = [(i, v) for i in range(rows) for v in vectors]
 
-        def held() -> list[ir.Value]:
-            return [self.cells.start(k, point, i, v) for k in outputs for i, v in cells]
-
-        if self.adds_up:
+        plain_sums = len(outputs) == len(stage.outputs) and all(
+            c is not None and c.op == "arith.addf" for c in combiners(stage)
+        )
+        if self.chunk is None:
+            start = [self.cells.start(k, point, i, v) for k in outputs for i, v in cells]
+        else:
             types = [v.lanes.type(stage.outputs[k].element) for k in outputs for _, v in cells]
             start = [constant_splat(t, 0.0) for t in types]
-        else:
-            start = held()
-        sums = (
-            not self.adds_up
-            and all(c is not None and c.op == "arith.addf" for c in combiners(stage))
-            and len(outputs) == len(stage.outputs)
-        )
-
+            # A chunk of unknown size is short enough without being cut up again.
+            plain_sums = all(isinstance(self.cells.bounds[d][1], int) for d in stage.reduction_dims)
         fetches = [p.of_block(point) for p in self.prefetch]
 
         def step_of(rows: int) -> Step:
@@ -78,9 +84,9 @@ class BlockEmitter:
 
             return step
 
-        final = self._loops(point, rows, start, step_of, sums)
-        if self.adds_up:
-            final = [ir.arith.addf(a, b) for a, b in zip(held(), final, strict=True)]
+        final = self._loops(point, rows, start, step_of, plain_sums)
+        if self.chunk is not None:
+            final = self._added_up(self.chunk, point, cells, final)
         return [final[n * len(cells) : (n + 1) * len(cells)] for n in range(len(outputs))]
 
     def _loops(
@@ -112,6 +118,28 @@ class BlockEmitter:
                 carried[reached] = cells.loops(dims, at, carried[reached], step, sums, across)
         return carried
 
+    def _added_up(
+        self, chunk: Chunk, point: Point, cells: list[tuple[int, Vector]], sums: list[ir.Value]
+    ) -> list[ir.Value]:
+        """Add the sums of a chunk to those of the chunks before, or to the start values."""
+        corner = Corner(point)
+
+        def initial() -> list[ir.Value]:
+            return [
+                ir.arith.addf(self.cells.start(0, point, i, v), x)
+                for (i, v), x in zip(cells, sums, strict=True)
+            ]
+
+        def later() -> list[ir.Value]:
+            memory = self.cells.memory
+            held = [memory.load(chunk.sums, Cell(corner, i, v.offset), v.lanes) for i, v in cells]
+            return [
+                ir.arith.addf(x.vector(v.lanes), y)
+                for x, (_, v), y in zip(held, cells, sums, strict=True)
+            ]
+
+        return choose(chunk.first, [v.type for v in sums], initial, later)
+
     def _finish(
         self, point: Point, rows: int, vectors: Sequence[Vector], results: list[list[ir.Value]]
     ) -> None:
@@ -120,24 +148,54 @@ class BlockEmitter:
         accumulated = [x for k, x in enumerate(stage.outputs) if stage.accumulates(k)]
         if not stage.reduction_dims:
             return
-        corner = Corner(point)
         if stage.epilogue is None:
             for x, cells in zip(accumulated, results, strict=True):
-                for i in range(rows):
-                    for j, v in enumerate(vectors):
-                        result = cells[i * len(vectors) + j]
-                        kind = "vector" if v.lanes.width > 1 else "uniform"
-                        self.cells.memory.store(
-                            x, Cell(corner, i, v.offset), Val(kind, result), v.lanes
-                        )
+                self._store(x, point, rows, vectors, cells)
             return
-        heavy = instructions(stage.epilogue.body) > HEAVY_BODY_OPS
-        if heavy and rows > 1 and self.cells.schedule.row_dim is not None:
-            self._epilogue_loop(point, rows, vectors, results[0])
+        if self.chunk is None:
+            self._epilogue(point, rows, vectors, results[0])
             return
+        sums = self.chunk.sums
+
+        def epilogue() -> list[ir.Value]:
+            self._epilogue(point, rows, vectors, results[0])
+            return []
+
+        def keep() -> list[ir.Value]:
+            self._store(sums, point, rows, vectors, results[0])
+            return []
+
+        choose(self.chunk.last, [], epilogue, keep)
+
+    def _store(
+        self,
+        x: Access,
+        point: Point,
+        rows: int,
+        vectors: Sequence[Vector],
+        cells: Sequence[ir.Value],
+    ) -> None:
+        corner = Corner(point)
         for i in range(rows):
             for j, v in enumerate(vectors):
-                self._epilogue_cell(Cell(corner, i, v.offset), v, results[0][i * len(vectors) + j])
+                result = Val(
+                    "vector" if v.lanes.width > 1 else "uniform", cells[i * len(vectors) + j]
+                )
+                self.cells.memory.store(x, Cell(corner, i, v.offset), result, v.lanes)
+
+    def _epilogue(
+        self, point: Point, rows: int, vectors: Sequence[Vector], cells: list[ir.Value]
+    ) -> None:
+        stage = self.cells.stage
+        assert stage.epilogue is not None
+        heavy = instructions(stage.epilogue.body) > HEAVY_BODY_OPS
+        if heavy and rows > 1 and self.cells.schedule.row_dim is not None:
+            self._epilogue_loop(point, rows, vectors, cells)
+            return
+        corner = Corner(point)
+        for i in range(rows):
+            for j, v in enumerate(vectors):
+                self._epilogue_cell(Cell(corner, i, v.offset), v, cells[i * len(vectors) + j])
 
     def _epilogue_loop(
         self, point: Point, rows: int, vectors: Sequence[Vector], cells: list[ir.Value]

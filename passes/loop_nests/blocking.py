@@ -3,12 +3,13 @@
 A product streams a panel of one operand past blocks of rows of the other. The rows of a box stay
 in the second cache level while the panels pass by, the next panel with them. Where the reduction is
 too long for that, it is cut in chunks, between which the sums are in memory (Goto and van de Geijn
-2008, "Anatomy of high-performance matrix multiplication").
+2008, "Anatomy of high-performance matrix multiplication"): all panels of a chunk pass by the rows
+before the next chunk, so that rows are read once, and panels once for each box.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 
 from metadef import ir
@@ -18,9 +19,8 @@ from .index_math import Index, mul, sub
 from .schedule import Schedule, Target, combiners
 from .stage import Stage
 
-# Register blocks of rows and panels in a box, at most.
+# Register blocks of rows in a box, at most.
 _MOST_ROW_BLOCKS = 24
-_MOST_PANELS = 16
 # So few in the cache are not worth the loads of a panel.
 _FEW_ROW_BLOCKS = 4
 # A row stride from which the rows of a box are on other pages and fall on few sets of a cache.
@@ -33,8 +33,8 @@ TASKS_PER_CORE = 4
 class Blocking:
     """Turns of each parallel dim in a box, and of the reduction dims in a chunk (none: whole).
 
-    `copied` is the input whose rows are far apart, so that a box copies its chunk of them; with
-    `sums_apart` a box has its sums in memory of its own.
+    `copied` is the input whose rows are far apart, so that a box copies its chunk of them. Between
+    chunks the sums are in the output, with `sums_apart` in memory of the box's own.
     """
 
     box: dict[int, int]
@@ -57,26 +57,35 @@ def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocki
     row_dims = _row_dims(stage, schedule, panels)
     row_bytes = sum(_bytes(x) for x in rows) * schedule.rows
     chunks: dict[int, int] = {}
-    blocks = _resident_blocks(stage, row_bytes, chunks, target)
+    blocks = _resident_blocks(stage, row_bytes, chunks, target.l2_bytes // 2)
     passing = _row_blocks(stage, schedule, row_dims)
     few = blocks < _FEW_ROW_BLOCKS and passing > _MOST_ROW_BLOCKS
     step = schedule.panel * sum(_bytes(x) for x in panels)
-    large = _depth(stage, chunks) * step > target.l2_bytes // 4 and passing > 1
+    large = _depth(stage, chunks) * step > target.l2_bytes // 8 and passing > 1
     if (few or large) and _is_sum(stage):
         chunks = _chunks(stage, schedule, step, target)
-        blocks = _resident_blocks(stage, row_bytes, chunks, target)
+        blocks = _resident_blocks(stage, row_bytes, chunks, target.l2_bytes // 4)
     box = _rows_of_box(stage, schedule, row_dims, min(blocks, _MOST_ROW_BLOCKS))
-    box[lanes] = schedule.panel * (_MOST_PANELS if chunks else 1)
+    box[lanes] = _lanes_of_box(stage, schedule, box, target) if chunks else schedule.panel
     box = _shared_out(stage, schedule, box, target.cores)
-    apart = stage.epilogue is not None or _is_far(stage.outputs[0], row_dim)
-    copied = _far_rows(stage, row_dim, rows, chunks)
-    return Blocking(box, chunks, copied, bool(chunks) and apart)
+    apart = bool(chunks) and stage.epilogue is not None
+    return Blocking(box, chunks, _far_rows(stage, row_dim, rows, chunks), apart)
 
 
-def _resident_blocks(stage: Stage, row_bytes: int, chunks: dict[int, int], target: Target) -> int:
+def _resident_blocks(stage: Stage, row_bytes: int, chunks: dict[int, int], most: int) -> int:
     """Return how many register blocks, of rows of `row_bytes` at one index of the reduction, fill
-    half of the second cache level."""
-    return max(1, target.l2_bytes // 2 // (_depth(stage, chunks) * row_bytes))
+    `most` bytes."""
+    return max(1, most // (_depth(stage, chunks) * row_bytes))
+
+
+def _lanes_of_box(stage: Stage, schedule: Schedule, box: dict[int, int], target: Target) -> int:
+    """Return the lanes whose sums, between chunks, leave the last cache level to the panels."""
+    rows = prod(box.get(d, 1) for d in stage.parallel_dims if d != schedule.lanes)
+    panel = rows * schedule.panel * _bytes(stage.outputs[0])
+    most = max(1, target.last_cache_bytes // 16 // panel)
+    extent = stage.extents[schedule.lanes or 0]
+    panels = -(-extent // schedule.panel) if isinstance(extent, int) else most
+    return schedule.panel * _even(panels, most)
 
 
 def _is_sum(stage: Stage) -> bool:
@@ -109,11 +118,11 @@ def _row_blocks(stage: Stage, schedule: Schedule, row_dims: list[int]) -> int:
 
 
 def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict[int, int]:
-    """Split the reduction so that a chunk of a panel takes an eighth of the second cache level.
+    """Split the reduction so that a chunk of a panel takes a sixteenth of the second cache level.
 
     `step` is the bytes of a panel at one index of the reduction.
     """
-    most = max(1, target.l2_bytes // 8 // step)
+    most = max(1, target.l2_bytes // 16 // step)
     chunks: dict[int, int] = {}
     # The taps along the rows stay together: which of them are at an edge is known row by row.
     kept = {w.tap for w in stage.inside if w.output == schedule.row_dim}
@@ -249,10 +258,10 @@ def sums_size(stage: Stage, box: dict[int, int]) -> int:
 
 def sums_in(
     stage: Stage, box: dict[int, int], bounds: list[tuple[Index, Index]], tile: ir.Value, lanes: int
-) -> Stage:
-    """Return the stage with the sums of the box at `bounds` in `tile`, lanes side by side."""
+) -> Access:
+    """Return the access of the sums of the box at `bounds` in `tile`, lanes side by side."""
     dims = [*(d for d in stage.parallel_dims if d != lanes), lanes]
-    return replace(stage, outputs=[_tiled(stage.outputs[0], dims, box, bounds, tile)])
+    return _tiled(stage.outputs[0], dims, box, bounds, tile)
 
 
 def rows_size(stage: Stage, blocking: Blocking) -> int:

@@ -25,6 +25,8 @@ CHUNK = 1024
 #: So many sums in registers keep the multiply-add units busy: two units, four cycles each.
 _BUSY_SUMS = 8
 _MOST_STRANDS = 4
+#: With so few sums a turn of the loop is short, and what counts its turns weighs.
+_FEW_SUMS = 16
 
 Step = Callable[[Point, list[ir.Value]], list[ir.Value]]
 
@@ -124,6 +126,8 @@ class BlockCells:
         """Loop over dim `d`; few sums go on as strands that do not wait for each other."""
         count = min(_MOST_STRANDS, -(-_BUSY_SUMS // len(carried)))
         extent = sub(stop, start)
+        if count == 1 and len(carried) <= _FEW_SUMS and isinstance(extent, int):
+            return _by_twos(start, extent, carried, lambda i, x: step(moved(point, d, i), x))
         if count == 1 or (isinstance(extent, int) and extent < 2 * count):
             return loop(start, stop, 1, carried, lambda i, inner: step(moved(point, d, i), inner))
         zeros = [constant_splat(v.type, 0.0) for v in carried]
@@ -245,3 +249,15 @@ class BlockCells:
 def moved(point: Point, dim: int, index: Index) -> Point:
     """Return `point` with its index along `dim` replaced."""
     return point[:dim] + (index,) + point[dim + 1 :]
+
+
+def _by_twos(
+    start: Index,
+    extent: int,
+    carried: list[ir.Value],
+    step: Callable[[Index, list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """Build a loop of `extent` steps, two in each turn."""
+    stop = add(start, extent - extent % 2)
+    carried = loop(start, stop, 2, carried, lambda i, held: step(add(i, 1), step(i, held)))
+    return step(stop, carried) if extent % 2 else carried

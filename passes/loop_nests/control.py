@@ -27,9 +27,19 @@ def branch(
     condition: ir.Value, otherwise: list[ir.Value], then: Callable[[], list[ir.Value]]
 ) -> list[ir.Value]:
     """Build an `scf.if` that yields `then()` or the values as they are."""
-    op = ir.scf.IfOp(condition, [v.type for v in otherwise], has_else=True)
+    return choose(condition, [v.type for v in otherwise], then, lambda: otherwise)
+
+
+def choose(
+    condition: ir.Value,
+    types: list[ir.Type],
+    then: Callable[[], list[ir.Value]],
+    otherwise: Callable[[], list[ir.Value]],
+) -> list[ir.Value]:
+    """Build an `scf.if` that yields `then()` or `otherwise()`, values of `types`."""
+    op = ir.scf.IfOp(condition, types, has_else=True)
     with ir.InsertionPoint(op.then_block):
         ir.scf.YieldOp(then())
     with ir.InsertionPoint(op.else_block):
-        ir.scf.YieldOp(otherwise)
+        ir.scf.YieldOp(otherwise())
     return list(op.results)

@@ -45,6 +45,23 @@ def mul(a: Index, b: Index) -> Index:
     return ir.arith.muli(value(a), value(b))
 
 
+def scaled(i: Index, by: Index) -> Index:
+    """Multiply an index; of a sum with a constant, both, so that an address ends in a constant."""
+    if isinstance(i, ir.Value) and isinstance(i.owner, ir.Operation | ir.OpView):
+        op = i.owner.operation
+        if op.name == "arith.addi" and isinstance(by, int):
+            constant = _constant(op.operands[1])
+            if constant is not None:
+                return add(mul(op.operands[0], by), constant * by)
+    return mul(i, by)
+
+
+def _constant(i: ir.Value) -> int | None:
+    if isinstance(i.owner, ir.Block) or i.owner.operation.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(i.owner.operation.attributes["value"]).value)
+
+
 def floordiv(a: Index, b: Index) -> Index:
     if isinstance(a, int) and isinstance(b, int):
         return a // b

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from metadef import ir
 
 from .access import Access, FlatBuffer
-from .block import BlockEmitter
+from .block import BlockEmitter, Chunk
 from .blocking import Blocking, block_for_caches, rows_in, rows_size, sums_in, sums_size
 from .body import Lanes
 from .boxes import box_sizes, task_order
@@ -197,21 +197,20 @@ class NestEmitter:
             ahead = tuple(p for p in found if p is not None)
             self._stage(stage, schedule, bounds, prefetch=ahead)
             return
-        nothing = [(b, 0 if stage.reduction[d] else e) for d, (b, e) in enumerate(bounds)]
-        output = stage.outputs[0]
+        sums = stage.outputs[0]
         if held is not None:
             assert schedule.lanes is not None
-            stage = sums_in(stage, blocking.box, bounds, held.flat, schedule.lanes)
-        sums = replace(stage, epilogue=None, init=[None])
-        if stage.init[0] is not None:
-            self._stage(replace(stage, epilogue=None), schedule, nothing)
+            sums = sums_in(stage, blocking.box, bounds, held.flat, schedule.lanes)
+        yes = ir.arith.constant(ir.IntegerType.get_signless(1), 1)
 
-        def over(dims: list[int]) -> None:
+        def over(dims: list[int], first: ir.Value, last: ir.Value) -> None:
             if not dims:
-                near = sums if rows is None else _with_rows(sums, schedule, blocking, bounds, rows)
+                near = (
+                    stage if rows is None else _with_rows(stage, schedule, blocking, bounds, rows)
+                )
                 ahead = next_panel(stage, schedule, blocking.box, bounds)
                 fetches = (ahead,) if ahead is not None else ()
-                self._stage(near, schedule, bounds, adds_up=True, prefetch=fetches)
+                self._stage(near, schedule, bounds, Chunk(first, last, sums), fetches)
                 return
             d, size = dims[0], blocking.chunks[dims[0]]
             base, extent = bounds[d]
@@ -219,27 +218,24 @@ class NestEmitter:
             even = isinstance(extent, int) and extent % size == 0
 
             def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                bounds[d] = (i, size if even else minimum(sub(end, i), size))
-                over(dims[1:])
+                left = sub(end, i)
+                bounds[d] = (i, size if even else minimum(left, size))
+                starts = ir.arith.cmpi(ir.arith.CmpIPredicate.eq, i, value(base))
+                ends = ir.arith.cmpi(ir.arith.CmpIPredicate.sle, value(left), value(size))
+                over(dims[1:], ir.arith.andi(first, starts), ir.arith.andi(last, ends))
                 return []
 
             loop(base, end, size, [], one)
             bounds[d] = (base, extent)
 
-        over(list(blocking.chunks))
-        if stage.epilogue is not None:
-            self._stage(replace(stage, init=[None]), schedule, nothing)
-        elif held is not None:
-            assert schedule.lanes is not None
-            dims = [*(d for d in stage.parallel_dims if d != schedule.lanes), schedule.lanes]
-            copy_rows(stage.outputs[0], output, dims, bounds, schedule.width)
+        over(list(blocking.chunks), yes, yes)
 
     def _stage(
         self,
         stage: Stage,
         schedule: Schedule,
         bounds: list[tuple[Index, Index]],
-        adds_up: bool = False,
+        chunk: Chunk | None = None,
         prefetch: tuple[Prefetch | NextRows, ...] = (),
         ahead: Mapping[int, Index] | None = None,
     ) -> None:
@@ -247,7 +243,7 @@ class NestEmitter:
         past = self.streamed if not stage.reduction_dims else frozenset()
         memory = CellMemory(schedule, self.flat, past, self.target.vector_bits // 8)
         cells = BlockCells(stage, schedule, bounds, memory, ahead or {})
-        emitter = BlockEmitter(cells, self.entry, adds_up, prefetch)
+        emitter = BlockEmitter(cells, self.entry, chunk, prefetch)
         inner = {schedule.lanes, schedule.row_dim} - {None}
         outer = [d for d in stage.parallel_dims if d not in inner]
         start = tuple(base for base, _ in bounds)
