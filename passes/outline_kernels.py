@@ -13,6 +13,7 @@ from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import RESHAPE, byte_size, has_uses, root_of
+from ._size_symbols import name_sizes
 from .form_kernels import WEIGHT
 
 KERNEL = "metadef.kernel"
@@ -55,7 +56,8 @@ class OutlineKernels(Pass):
     the whole program, so two kernels over different symbols would need a renaming at each dispatch.
     A kernel moves to @init when weights and constants decide its results, the shapes are static, it
     does not make a result of @main, and it does not blow a small input up to more than
-    `max_growth` MiB.
+    `max_growth` MiB. It then has symbols of its own for its sizes, whose values are the `sizes` of
+    its dispatches: the packing of many weights is one kernel.
     """
 
     accepts = FRONT
@@ -90,15 +92,16 @@ class _Outliner:
             runs_once = init.can_compute(op.operation, self.max_growth) and not any(
                 r in kept for r in op.operation.results
             )
-            new = self._outline(op.operation)
+            new = self._outline(op.operation, runs_once)
             if runs_once:
                 init.add(new)
         if init.dispatches:
             init.build(self.main)
 
-    def _outline(self, kernel: ir.Operation) -> ir.Operation:
+    def _outline(self, kernel: ir.Operation, runs_once: bool) -> ir.Operation:
         """Replace a kernel region by a dispatch of its function."""
         function = self._build_function(kernel)
+        sizes = name_sizes(function) if runs_once else {}
         key = str(function.operation.get_asm(enable_debug_info=False, assume_verified=True))
         name = self.names.get(key)
         if name is None:
@@ -107,7 +110,7 @@ class _Outliner:
         else:
             function.operation.erase()
         with ir.InsertionPoint(kernel), kernel.location:
-            new = dispatch(name, list(kernel.operands), [r.type for r in kernel.results])
+            new = dispatch(name, list(kernel.operands), [r.type for r in kernel.results], sizes)
         for old, value in zip(kernel.results, new, strict=True):
             old.replace_all_uses_with(value)
         kernel.erase()

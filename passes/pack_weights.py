@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from metadef import ir
-from metadef.dialects.metadef.attributes import boolean, choice
+from metadef.dialects.metadef.attributes import boolean, choice, integers
 from metadef.dialects.metadef.ops.pad import pad
 from metadef.dialects.metadef.ops.reshape import reshape
 from metadef.dialects.metadef.ops.transpose import transpose
@@ -17,8 +17,10 @@ from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.symbolic import Dim
 
-from ._buffers import element_bytes, owner_of
+from ._buffers import RESHAPE, element_bytes, has_uses, owner_of
 from .vectorize import target_of
+
+TRANSPOSE = "metadef.transpose"
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ def _pack(block: ir.Block, panel_bytes: int) -> None:
             if key not in packed:
                 packed[key] = _panels(weight, *place, width)
             op.operands[1] = unpack(packed[key], *place, extent)
+    for view in reversed(list(block.operations)):
+        if view.operation.name in (TRANSPOSE, RESHAPE) and not has_uses(view.operation):
+            view.operation.erase()  # what the panels were not made of after all
 
 
 def _packed_dim(op: Any) -> tuple[int, int] | None:
@@ -90,12 +95,46 @@ def _packed_dim(op: Any) -> tuple[int, int] | None:
 
 def _panels(weight: ir.Value, dim: int, at: int, width: int) -> ir.Value:
     """Build the panels of dim `dim`: their number as axis `at`, their width as the last axis."""
-    dims = shape_of(weight).dims
-    extent = dims[dim].value
-    count = -(-extent // width)
-    if count * width != extent:
-        high = [count * width - extent if d == dim else 0 for d in range(len(dims))]
-        weight = pad(weight, [0] * len(dims), high)
-    split = reshape(weight, [*dims[:dim], count, width, *dims[dim + 1 :]])
-    order = [d if d < dim else d + 1 for d in range(len(dims)) if d != dim]
-    return transpose(split, [*order[:at], dim, *order[at:], dim + 1])
+    dims = [d.value for d in shape_of(weight).dims]
+    source, axes = _turned_from(weight)
+    from_dims = [d.value for d in shape_of(source).dims]
+    cut = axes[dim]
+    count = -(-dims[dim] // width)
+    if count * width != dims[dim]:
+        high = [count * width - n if axis == cut else 0 for axis, n in enumerate(from_dims)]
+        source = pad(source, [0] * len(high), high)
+    split: list[int] = []
+    place = {}
+    for axis, size in enumerate(from_dims):
+        place[axis] = len(split)
+        split += [count, width] if axis == cut else [size] * (size != 1)
+    others = [d for d in range(len(dims)) if d != dim]
+    order = [d for d in (*others[:at], dim, *others[at:]) if d == dim or dims[d] != 1]
+    turned = transpose(reshape(source, split), [*(place[axes[d]] for d in order), place[cut] + 1])
+    shape = [dims[d] for d in others]
+    shape = [*shape[:at], count, *shape[at:], width]
+    return turned if len(shape) == len(order) + 1 else reshape(turned, shape)
+
+
+def _turned_from(weight: ir.Value) -> tuple[ir.Value, dict[int, int]]:
+    """Return what `weight` is a transposition of, and where its dims are there, but for those of 1.
+
+    One transposition into panels then does for both.
+    """
+    axes = {d: d for d, size in enumerate(shape_of(weight).dims) if size != Dim.of(1)}
+    while (owner := owner_of(weight)) is not None and owner.name in (TRANSPOSE, RESHAPE):
+        source = owner.operands[0]
+        if owner.name == TRANSPOSE:
+            to = dict(enumerate(integers(owner, "perm")))
+        else:
+            wide, from_wide = _wide(weight), _wide(source)
+            if list(wide.values()) != list(from_wide.values()):
+                break
+            to = dict(zip(wide, from_wide, strict=True))
+        axes = {d: to[axis] for d, axis in axes.items()}
+        weight = source
+    return weight, axes
+
+
+def _wide(value: ir.Value) -> dict[int, Dim]:
+    return {axis: d for axis, d in enumerate(shape_of(value).dims) if d != Dim.of(1)}

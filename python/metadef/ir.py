@@ -111,11 +111,18 @@ def walk(op: Operation | OpView | Module, visit: Callable[[Operation], None]) ->
 
 def operations(op: Operation | OpView | Module) -> Iterator[OpView]:
     """Yield every operation nested in `op` in program order, outer ones first (a stable copy)."""
-    for region in op.operation.regions:
-        for block in region:
-            for inner in list(block.operations):
-                yield inner
-                yield from operations(inner)
+    pending = _inside(op)
+    while pending:
+        inner = pending.pop()
+        yield inner
+        pending += _inside(inner)
+
+
+def _inside(op: Operation | OpView | Module) -> list[OpView]:
+    """Return the operations right inside `op`, last ones first."""
+    found = [inner for region in op.operation.regions for block in region for inner in block]
+    found.reverse()
+    return found
 
 
 def entry_block(op: Operation | OpView) -> Block:

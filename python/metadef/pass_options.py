@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from typing import Any, Literal, Union
@@ -18,12 +19,17 @@ def options_of(cls: type[Any]) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
 
     A field of any other type (a weight store, say) is set from Python only.
     """
-    hints = typing.get_type_hints(cls)
+    hints = _type_hints(cls)
     return {
         f.name.replace("_", "-"): (f, hints[f.name])
         for f in dataclasses.fields(cls)
         if _is_textual(hints[f.name])
     }
+
+
+@functools.cache
+def _type_hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 def parse_options(cls: type[Any], pass_name: str, text: str) -> dict[str, Any]:

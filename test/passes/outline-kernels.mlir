@@ -56,3 +56,22 @@ func.func @main() -> tensor<4x8xf32> {
   %0 = "metadef.pointwise"(%w) {fn = "exp", operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+// -----
+
+// What runs once is one kernel for many sizes: a window stays, and so does the dim of a panel.
+// CHECK: func.func private @transpose_0(%{{.*}}: tensor<?x16x?x3xf32, #metadef.dims<["n0", 16, "n1", 3]>>) -> tensor<?x3x?x16xf32, #metadef.dims<["n0", 3, "n1", 16]>>
+// CHECK-NOT: func.func private @transpose
+// CHECK: func.func @init()
+// CHECK: kernel = @transpose_0, {{.*}}sizes = {n0 = 4 : i64, n1 = 64 : i64}
+// CHECK: kernel = @transpose_0, {{.*}}sizes = {n0 = 2 : i64, n1 = 9 : i64}
+// CHECK: func.func @main
+func.func @main(%x: tensor<1xf32>) -> (tensor<4x3x64x16xf32>, tensor<2x3x9x16xf32>) {
+  %v = "metadef.weight"() {name = "v"} : () -> tensor<4x16x64x3xf32>
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<2x16x9x3xf32>
+  %0 = "metadef.transpose"(%v) {perm = array<i64: 0, 3, 2, 1>} : (tensor<4x16x64x3xf32>) -> tensor<4x3x64x16xf32>
+  %1 = "metadef.transpose"(%w) {perm = array<i64: 0, 3, 2, 1>} : (tensor<2x16x9x3xf32>) -> tensor<2x3x9x16xf32>
+  %2 = "metadef.pointwise"(%0, %x) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<4x3x64x16xf32>, tensor<1xf32>) -> tensor<4x3x64x16xf32>
+  %3 = "metadef.pointwise"(%1, %x) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<2x3x9x16xf32>, tensor<1xf32>) -> tensor<2x3x9x16xf32>
+  return %2, %3 : tensor<4x3x64x16xf32>, tensor<2x3x9x16xf32>
+}

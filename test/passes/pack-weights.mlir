@@ -38,6 +38,23 @@ func.func @packs_groups_of_a_depthwise_convolution(%x: tensor<1x8x8x64xf32>) -> 
 
 // -----
 
+// A weight that is read turned around goes to its panels at once.
+// CHECK-LABEL: func.func @turns_once
+// CHECK: %[[W:.*]] = "metadef.weight"
+// CHECK-NEXT: "metadef.reshape"(%[[W]]) : (tensor<64x8x3x3xf32>) -> tensor<2x32x8x3x3xf32>
+// CHECK-NEXT: "metadef.transpose"(%{{.*}}) {perm = array<i64: 0, 3, 4, 2, 1>}
+// CHECK-NEXT: "metadef.reshape"(%{{.*}}) : (tensor<2x3x3x8x32xf32>) -> tensor<1x2x3x3x8x32xf32>
+// CHECK-NEXT: "metadef.unpack"(%{{.*}}) {at = 1 : i64, dim = 4 : i64, size = 64 : i64}
+func.func @turns_once(%x: tensor<1x8x8x8xf32>) -> tensor<1x6x6x64xf32> {
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<64x8x3x3xf32>
+  %0 = "metadef.reshape"(%w) : (tensor<64x8x3x3xf32>) -> tensor<1x64x8x3x3xf32>
+  %1 = "metadef.transpose"(%0) {perm = array<i64: 0, 3, 4, 2, 1>} : (tensor<1x64x8x3x3xf32>) -> tensor<1x3x3x8x64xf32>
+  %y = "metadef.conv"(%x, %1) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nhwc"} : (tensor<1x8x8x8xf32>, tensor<1x3x3x8x64xf32>) -> tensor<1x6x6x64xf32>
+  return %y : tensor<1x6x6x64xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @leaves_computed_operands
 // CHECK-NOT: metadef.unpack
 func.func @leaves_computed_operands(%x: tensor<8x16xf32>, %w: tensor<16x64xf32>) -> tensor<8x64xf32> {

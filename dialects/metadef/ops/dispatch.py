@@ -1,6 +1,7 @@
 """`metadef.dispatch`: run an outlined kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from metadef import ir
 from metadef.dialect import Operand, Result, constraint
@@ -13,6 +14,9 @@ C1 = constraint("dispatch-C1", "kernel refers to a function by name")
 
 class DispatchOp(MetadefOp, name="dispatch", traits=[ir.ext.Pure]):
     """The results of the function `kernel` on the operands.
+
+    `sizes`, if there, has the values of the kernel's own symbols: `{n0 = 64 : i64}`. A symbol that
+    is not in there is one of the program.
 
     That the function exists and has these types is for the pass that outlines to keep: symbols are
     looked up per module, not per op.
@@ -32,9 +36,16 @@ class DispatchOp(MetadefOp, name="dispatch", traits=[ir.ext.Pure]):
 
 
 def dispatch(
-    kernel: str, xs: Sequence[ir.Value], results: Sequence[ir.Type]
+    kernel: str,
+    xs: Sequence[ir.Value],
+    results: Sequence[ir.Type],
+    sizes: Mapping[str, int] | None = None,
 ) -> tuple[ir.Value, ...]:
-    """Build a run of the function `kernel`; return its results."""
-    reference = ir.FlatSymbolRefAttr.get(kernel)
-    op = create(DispatchOp, list(xs), list(results), kernel=reference)
+    """Build a run of the function `kernel`, whose own symbols are `sizes`; return its results."""
+    attributes: dict[str, Any] = {"kernel": ir.FlatSymbolRefAttr.get(kernel)}
+    if sizes:
+        i64 = ir.IntegerType.get_signless(64)
+        values = {name: ir.IntegerAttr.get(i64, size) for name, size in sizes.items()}
+        attributes["sizes"] = ir.DictAttr.get(values)
+    op = create(DispatchOp, list(xs), list(results), **attributes)
     return tuple(op.results)

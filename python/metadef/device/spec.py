@@ -127,7 +127,15 @@ def from_attribute(attribute: ir.Attribute) -> DeviceSpec:
         raise DeviceError(
             f"attribute '{ATTRIBUTE}': expected #device.spec<{{...}}>, got {attribute}"
         )
-    return from_data(_from_attribute(ir.DictAttr(attribute.traits)), f"attribute '{ATTRIBUTE}'")
+    text = str(attribute.traits)
+    if text not in _KNOWN:
+        traits = _from_attribute(ir.DictAttr(attribute.traits))
+        _KNOWN[text] = from_data(traits, f"attribute '{ATTRIBUTE}'")
+    return _KNOWN[text]
+
+
+#: specs by the text of their attribute: every kernel of a model has the same
+_KNOWN: dict[str, DeviceSpec] = {}
 
 
 def to_data(spec: DeviceSpec) -> dict[str, Any]:

@@ -6,8 +6,8 @@ A buffer is what a value names in memory; reshapes name the same buffer under ot
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metadef import ir
@@ -67,12 +67,16 @@ Buffer = Input | Weight | Arena | Output
 
 @dataclass(frozen=True)
 class Step:
-    """A run of `kernel`: it reads `reads` and writes `writes`, its arguments in this order."""
+    """A run of `kernel`: it reads `reads` and writes `writes`, its arguments in this order.
+
+    `sizes` has the values of the symbols that are the kernel's own.
+    """
 
     kernel: str
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     location: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ def read_function(function: ir.OpView) -> BackGraph:
                     reads,
                     tuple(buffers[v] for v in operation.results),
                     str(op.location),
+                    _sizes(op),
                 )
             )
         else:
@@ -188,6 +193,13 @@ def _result_buffer(value: ir.Value, place: str, outputs: list[Tensor], number: i
 
 def _offsets(op: ir.OpView) -> list[str]:
     return [ir.StringAttr(a).value for a in ir.ArrayAttr(op.attributes["offsets"])]
+
+
+def _sizes(op: ir.OpView) -> dict[str, int]:
+    if "sizes" not in op.attributes:
+        return {}
+    sizes = ir.DictAttr(op.attributes["sizes"])
+    return {named.name: ir.IntegerAttr(named.attr).value for named in sizes}
 
 
 def _size(function: ir.OpView, name: str) -> Dim:

@@ -53,19 +53,22 @@ class Layout:
         self.threads = threads
         steps = graph.steps
         used = [kernels[step.kernel] for step in steps]
-        self.scratch_sizes = tuple(dict.fromkeys(_scratch(k, threads) for k in used))
-        self.symbols = _symbols(graph, used)
+        scratch = [_scratch(k, s.sizes, threads) for s, k in zip(steps, used, strict=True)]
+        self.scratch_sizes = tuple(dict.fromkeys(scratch))
+        #: for each symbol of each step's kernel: the program's symbol, or the step's own value
+        self._order = [
+            step.sizes.get(name, name)
+            for step, kernel in zip(steps, used, strict=True)
+            for name in kernel.symbols
+        ]
+        self.symbols = _symbols(graph, self._order, self.scratch_sizes)
 
-        self._order = [name for kernel in used for name in kernel.symbols]
         self._pointers_at = _JOB_WORDS + _RECORD_WORDS * len(steps) + len(self._order)
         buffers = [b for step in steps for b in (*step.reads, *step.writes)]
         words = np.zeros(self._pointers_at + len(buffers), np.int64)
         words[1], words[3] = len(steps), threads
         waits = barriers_after(
-            [
-                Access.of(step, bool(_scratch(kernel, threads).terms))
-                for step, kernel in zip(steps, used, strict=True)
-            ]
+            [Access.of(step, bool(size.terms)) for step, size in zip(steps, scratch, strict=True)]
         )
         records = words[_JOB_WORDS : _JOB_WORDS + _RECORD_WORDS * len(steps)].reshape(-1, 4)
         pointer, symbol = self._pointers_at, _JOB_WORDS + _RECORD_WORDS * len(steps)
@@ -113,7 +116,9 @@ class Layout:
         symbols_at = _JOB_WORDS + _RECORD_WORDS * count
         records = words[_JOB_WORDS:symbols_at].reshape(-1, _RECORD_WORDS)
         records[:, 1:3] += address
-        words[symbols_at : self._pointers_at] = [values[name] for name in self._order]
+        words[symbols_at : self._pointers_at] = [
+            values[symbol] if isinstance(symbol, str) else symbol for symbol in self._order
+        ]
         monomials = np.array([m.evaluate(values) for m in self._monomials], np.int64)
         words[self._arena_slots] = arena + self._coefficients @ monomials
         graph = self.graph
@@ -126,16 +131,20 @@ class Layout:
         )
 
 
-def _scratch(kernel: CompiledKernel, threads: int) -> Dim:
+def _scratch(kernel: CompiledKernel, sizes: Mapping[str, int], threads: int) -> Dim:
     """Return the bytes of scratch memory that a run of the kernel touches."""
     own = aligned(Dim.of(kernel.thread_scratch)) * threads
-    return aligned(kernel.scratch) + own if own.terms else kernel.scratch
+    shared = kernel.scratch.substitute(sizes)
+    return aligned(shared) + own if own.terms else shared
 
 
-def _symbols(graph: BackGraph, kernels: Sequence[CompiledKernel]) -> tuple[str, ...]:
+def _symbols(
+    graph: BackGraph, of_kernels: Sequence[str | int], scratch: Sequence[Dim]
+) -> tuple[str, ...]:
     """Return the names of all symbols that a table depends on."""
-    names = {name for kernel in kernels for name in (*kernel.symbols, *kernel.scratch.symbols)}
-    names |= graph.arena.symbols
+    names = {symbol for symbol in of_kernels if isinstance(symbol, str)}
+    for size in (*scratch, graph.arena):
+        names |= size.symbols
     for tensor in (*graph.outputs, *(t for _, t in graph.results)):
         for dim in tensor.dims:
             names |= dim.symbols
