@@ -31,11 +31,14 @@ class MetadefOp(MetadefDialect.Operation):  # type: ignore[name-defined]
     constraints = _NO_CONSTRAINTS
     operand_groups = 1
     result_groups = 1
+    #: operands as declared; `_fields` has the groups while another thread loads the dialect
+    _operand_fields: int
 
     @classmethod
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         operands, attributes, results, _ = ir.ext.partition_fields(cls._fields)
+        cls._operand_fields = len(operands)
         if cls._ODS_OPERAND_SEGMENTS:
             cls._ODS_OPERAND_SEGMENTS = None
             _access_by_position(cls, operands, "operands")
@@ -129,7 +132,7 @@ def segments(
     made: dict[str, ir.Attribute] = {}
     name = op.OPERATION_NAME
     if op.operand_groups > 1:
-        single = sum(1 for f in op._fields if isinstance(f, ir.ext.OperandDef)) - 1
+        single = op._operand_fields - 1
         sizes = [1] * single + _group_sizes(name, "operands", operands[single:], op.operand_groups)
         made["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
     if op.result_groups > 1:

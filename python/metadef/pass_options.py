@@ -19,7 +19,7 @@ def options_of(cls: type[Any]) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
 
     A field of any other type (a weight store, say) is set from Python only.
     """
-    hints = _type_hints(cls)
+    hints = _type_hints(cls)  # type: ignore[arg-type]
     return {
         f.name.replace("_", "-"): (f, hints[f.name])
         for f in dataclasses.fields(cls)

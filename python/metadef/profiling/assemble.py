@@ -110,7 +110,10 @@ def _places(spans: Sequence[Span], parts: Mapping[str, Part]) -> Iterator[_Place
             continue
         part = parts[span.part]
         summaries = {summary.name: summary for summary in part.summaries}
-        amounts = {name: s.work.evaluate(span.symbols) for name, s in summaries.items()}
+        amounts = {
+            name: summaries[name].work.evaluate(span.symbols)
+            for name in {step.kernel for step in part.program.graph.steps}
+        }
         prefix = "" if span.part == "main" else f"{span.part}."
         for i, step in enumerate(part.program.graph.steps):
             yield _native_place(
