@@ -16,7 +16,8 @@ from metadef.codegen.llvm import (
     optimised_llvm_ir,
 )
 from metadef.diagnostics import MetadefError
-from metadef.runtime.jit import Library, dispatch_loop
+from metadef.runtime.cache import Cache
+from metadef.runtime.jit import Library, _dispatch_code, dispatch_loop
 
 FMA = """
 define <8 x float> @mul_add(<8 x float> %a, <8 x float> %b, <8 x float> %c) {
@@ -143,3 +144,10 @@ def test_optimises_to_full_width() -> None:
     """
     skylake = Target("x86_64-unknown-linux-gnu", "skylake-avx512", "+avx512f", 512)
     assert "<16 x float>" in optimised_llvm_ir(text, skylake)
+
+
+def test_code_of_the_dispatch_loop_is_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    code = _dispatch_code(cache)
+    assert len(list(tmp_path.rglob("*.entry"))) == 1
+    assert _dispatch_code(cache) == code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import importlib.resources
 import struct
 import threading
@@ -13,6 +14,8 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from metadef.diagnostics import MetadefError
+
+from .cache import Cache, default_cache
 
 #: what kernels and the dispatch loop call of OpenMP
 _OPENMP_SYMBOLS = ("GOMP_parallel", "GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
@@ -69,13 +72,25 @@ def _check_symbols(file: llvm.ObjectFileRef) -> None:
 @functools.cache
 def dispatch_loop() -> Callable[[int], None]:
     """Return `metadef_run` of dispatch.ll: it runs the job at an address, without Python's lock."""
-    from metadef.codegen.llvm import host_target, object_code
-
-    text = importlib.resources.files("metadef.runtime").joinpath("dispatch.ll").read_text()
-    library = Library([object_code(text, host_target())])
+    library = Library([_dispatch_code(default_cache())])
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("metadef_run"))
     function.library = library  # type: ignore[attr-defined]  # keeps the code loaded
     return function
+
+
+def _dispatch_code(cache: Cache) -> bytes:
+    """Return the object code of dispatch.ll, from the cache: to make it takes all of LLVM, of which
+    a process that only runs programs needs the loader."""
+    from metadef.codegen.llvm import host_target, object_code, version
+
+    text = importlib.resources.files("metadef.runtime").joinpath("dispatch.ll").read_text()
+    target = host_target()
+    key = hashlib.sha256(f"dispatch\n{version()}\n{target}\n{text}".encode()).hexdigest()
+    code = cache.get(key)
+    if code is None:
+        code = object_code(text, target)
+        cache.put(key, code)
+    return code
 
 
 @functools.cache
