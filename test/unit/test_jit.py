@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from pathlib import Path
 
 import pytest
 import torch
