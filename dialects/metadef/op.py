@@ -32,7 +32,7 @@ class MetadefOp(MetadefDialect.Operation):  # type: ignore[name-defined]
     operand_groups = 1
     result_groups = 1
     #: operands as declared; `_fields` has the groups while another thread loads the dialect
-    _operand_fields: int
+    _operand_fields = 0
 
     @classmethod
     def __init_subclass__(cls, **kwargs: Any) -> None:
