@@ -32,22 +32,36 @@ from metadef.dialects.metadef.ops.slice import slice as slice_dim
 from metadef.dialects.metadef.ops.softmax import softmax
 from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.shapes import ONE, shape_of
+from metadef.passes.loop_nests.schedule import MOST_APART
 from metadef.symbolic import Dim, product
 
 from ._layout import Sweep
 from ._permutations import compose, inverse, to_channels_first
 from ._reshapes import push_through, reshaped
 
+# Elements of a row that fill a vector of any device.
+_LONG_ROW = 16
+
 Rule = Callable[[Sweep, Any], "ir.Value | None"]
 
 
 def sink_below_conv(sweep: Sweep, op: Any) -> ir.Value | None:
-    """conv nchw -> transpose(conv nhwc), its weight [O, I/g, k..] as [g, k.., I/g, O/g]."""
+    """conv nchw -> transpose(conv nhwc), its weight [O, I/g, k..] as [g, k.., I/g, O/g].
+
+    Where x would have to be brought to nhwc first, two kinds are as good as they are: by a kernel
+    of one element (a product of the weight by all pixels), and depthwise (lanes run
+    along the last dim).
+    """
     if text(op, "layout") != "nchw":
         return None
     x, w, *bias = op.operands
     perm = to_channels_first(shape_of(x).rank)
     groups = integer(op, "groups")
+    if sweep.cost_of(x, perm) > 0:
+        if _is_pointwise(op):
+            return _product_by_pixels(op, groups)
+        if _is_depthwise(op, groups) and _has_long_rows(op):
+            return None
     out, per_group, *kernel = shape_of(w).dims
     split = reshaped(w, [groups, out // groups, per_group, *kernel])
     order = (0, *range(3, 3 + len(kernel)), 2, 1)
@@ -62,6 +76,41 @@ def sink_below_conv(sweep: Sweep, op: Any) -> ir.Value | None:
         layout="nhwc",
     )
     return sweep.view(y, perm)
+
+
+def _is_pointwise(op: Any) -> bool:
+    return (
+        all(d == ONE for d in shape_of(op.operands[1]).dims[2:])
+        and all(s == 1 for s in integers(op, "strides"))
+        and not any(integers(op, "padding"))
+    )
+
+
+def _is_depthwise(op: Any, groups: int) -> bool:
+    out, per_group, *_ = shape_of(op.operands[1]).dims
+    return groups > 1 and per_group == ONE and out == Dim.of(groups)
+
+
+def _has_long_rows(op: Any) -> bool:
+    """Tell whether vectors along the last dim of the result are full, and easily loaded."""
+    last = shape_of(op.results[0]).dims[-1]
+    known_short = last.is_static and last.value < _LONG_ROW
+    return integers(op, "strides")[-1] <= MOST_APART and not known_short
+
+
+def _product_by_pixels(op: Any, groups: int) -> ir.Value:
+    """Build [g, O/g, I/g] x [n, g, I/g, pixels], plus the bias, as [n, O, spatial..]."""
+    x, w, *bias = op.operands
+    batch, channels, *spatial = shape_of(x).dims
+    out, per_group, *_ = shape_of(w).dims
+    split = [Dim.of(groups)] if groups > 1 else []
+    matrix = reshaped(w, [*split, out // groups, per_group])
+    pixels = reshaped(x, [batch, *split, channels // groups, product([*spatial])])
+    dims = shape_of(op.results[0]).dims
+    y = reshaped(contraction(matrix, pixels), dims)
+    if not bias:
+        return y
+    return pointwise("add", y, reshaped(bias[0], [out, *[ONE] * len(spatial)]))
 
 
 def sink_below_pool(sweep: Sweep, op: Any) -> ir.Value | None:

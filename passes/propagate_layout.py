@@ -35,12 +35,14 @@ class PropagateLayout(Pass):
     source instead and is followed by the transpose, unless the transposes which its other operands
     then need move more bytes than the ones that go. So each transpose only ever moves down, and
     ends where it meets its inverse, an op that cannot take it, or the end.
+    A depthwise or 1x1 convolution of what nobody has channels last stays as it is: moving its
+    operands would cost more than it. The latter becomes a contraction.
     A transposed convolution whose windows do not overlap becomes a contraction.
     """
 
     accepts = FRONT
     requires = "metadef ops on tensors"
-    leaves = "windowed ops in nhwc; transposes only where layouts meet"
+    leaves = "windowed ops in nhwc where that pays; transposes only where layouts meet"
 
     def run(self, module: ir.Operation) -> None:
         for op in ir.entry_block(module):

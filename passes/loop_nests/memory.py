@@ -10,7 +10,7 @@ from metadef import ir
 from .access import Access, FlatBuffer
 from .body import Lanes, Val, constant_splat, lane_index
 from .index_math import Index, add, mul, value
-from .schedule import Schedule
+from .schedule import MOST_APART, Schedule
 from .stage import Stage
 from .transposed import is_transposed, transpose
 
@@ -89,6 +89,8 @@ class CellMemory:
             return Val("uniform", ir.memref.load(x.buffer, [address]))
         if isinstance(stride, int) and stride == 1:
             return _load_contiguous(x.buffer, x.element, address, lanes)
+        if isinstance(stride, int) and 1 < stride <= MOST_APART and lanes.mask is None:
+            return _load_apart(x.buffer, x.element, address, stride, lanes)
         addresses = [value(add(address, mul(stride, i))) for i in range(lanes.width)]
         return _load_scattered(x.buffer, x.element, addresses, lanes)
 
@@ -194,6 +196,31 @@ def _load_contiguous(buffer: ir.Value, element: ir.Type, address: ir.Value, lane
         return Val("vector", ir.vector.load(type_, buffer, [address]))
     zero = constant_splat(type_, 0)
     return Val("vector", ir.vector.maskedload(type_, buffer, [address], lanes.mask, zero))
+
+
+def _load_apart(
+    buffer: ir.Value, element: ir.Type, address: ir.Value, stride: int, lanes: Lanes
+) -> Val:
+    """Load lanes `stride` elements apart: whole vectors, of which each lane is picked.
+
+    The last vector ends with the last lane, so that nothing behind it is read.
+    """
+    type_, width = lanes.type(element), lanes.width
+    last = stride * (width - 1) + 1 - width
+    starts = [min(j * width, last) for j in range(stride)]
+    picked: ir.Value | None = None
+    for j, start in enumerate(starts):
+        loaded = ir.vector.load(type_, buffer, [value(add(address, start))])
+        places = [stride * i - start for i in range(width)]
+        done = [i if j and stride * i < j * width else -1 for i in range(width)]
+        lane = [d if d >= 0 else (p if p < width else 0) for d, p in zip(done, places, strict=True)]
+        if picked is None:
+            picked = ir.vector.shuffle(loaded, loaded, lane)
+        else:
+            mixed = [k if d >= 0 else width + k for d, k in zip(done, lane, strict=True)]
+            picked = ir.vector.shuffle(picked, loaded, mixed)
+    assert picked is not None
+    return Val("vector", picked)
 
 
 def _load_scattered(

@@ -8,6 +8,7 @@ loaded is used several times. The block fills the register file and leaves the s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from metadef import ir
 
@@ -31,6 +32,10 @@ _COMBINERS: dict[str, tuple[str, float | int | str]] = {
 # (one scalar load and one insert a lane), and when a square tile is turned around in registers.
 _GATHER = 16
 _TRANSPOSED = 4
+# What folding the lanes of a vector costs.
+_FOLD = 8
+#: Lanes up to so many elements apart are picked from whole vectors.
+MOST_APART = 4
 _MAX_ROWS = 14
 _PANEL_VECTORS = 2
 _CHAINS = 4
@@ -152,6 +157,8 @@ def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple
             continue
         if isinstance(extent, int) and extent < width:
             price *= width / max(extent, 1)
+        if over_reduction:
+            price += _price_of_fold(stage, extents, d, width)
         candidates.append((price, over_reduction, -d))
     if not candidates:
         return None, False
@@ -175,8 +182,7 @@ def _price(
         if isinstance(stride, int) and stride == 1:
             price += 1
         else:
-            turned = tile is not None and is_transposed(x, dim, tile)
-            price += _TRANSPOSED if turned and x not in stage.outputs else _GATHER
+            price += _price_apart(stage, x, dim, tile)
     outer = stage.epilogue.outputs if stage.epilogue else stage.outputs
     for x in outer:
         stride = x.lane_stride(dim, width)
@@ -188,6 +194,30 @@ def _price(
             # Stored once for a whole reduction: dear only when there is none.
             price += _GATHER / (4 if stage.reduction_dims else 1)
     return price
+
+
+def _price_of_fold(stage: Stage, extents: tuple[Index, ...], dim: int, width: int) -> float:
+    """Return what a step costs more with lanes along reduction dim `dim`: a masked last vector,
+    and its share of folding the lanes in the end."""
+    extent = extents[dim]
+    if not isinstance(extent, int):
+        return 0
+    steps = -(-extent // width)
+    masked = 1 if extent % width else 0
+    others = [extents[d] for d in stage.reduction_dims if d != dim]
+    turns = prod(e if isinstance(e, int) else _MAX_ROWS for e in others)
+    return masked / steps + _FOLD / (steps * max(turns, 1))
+
+
+def _price_apart(stage: Stage, x: Access, lanes: int, tile: int | None) -> float:
+    """Return the cost of reading or writing lanes that are not neighbours in memory."""
+    if x in stage.outputs:
+        return _GATHER
+    if tile is not None and is_transposed(x, lanes, tile):
+        return _TRANSPOSED
+    stride = x.strides[lanes]
+    near = not x.is_nonlinear(lanes) and isinstance(stride, int) and 1 < stride <= MOST_APART
+    return 2 * stride - 1 if near and isinstance(stride, int) else _GATHER
 
 
 def _inner_accesses(stage: Stage) -> list[Access]:

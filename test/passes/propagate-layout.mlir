@@ -58,3 +58,29 @@ func.func @leaves_transposes_alone_without_windows(%x: tensor<2x5x5x3xf32>) -> t
   %1 = "metadef.pointwise"(%0) {fn = "relu", operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<2x3x5x5xf32>) -> tensor<2x3x5x5xf32>
   return %1 : tensor<2x3x5x5xf32>
 }
+
+// What nobody has channels last stays so for a depthwise convolution, and a 1x1 one is a product.
+// CHECK-LABEL: @leaves_lone_depthwise_alone
+// CHECK-NEXT: layout = "nchw"
+// CHECK-NEXT: return
+func.func @leaves_lone_depthwise_alone(%x: tensor<2x4x18x18xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<2x4x16x16xf32> {
+  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 4 : i64, layout = "nchw"} : (tensor<2x4x18x18xf32>, tensor<4x1x3x3xf32>) -> tensor<2x4x16x16xf32>
+  return %0 : tensor<2x4x16x16xf32>
+}
+
+// CHECK-LABEL: @multiplies_lone_pixels
+// CHECK-NOT: metadef.transpose
+// CHECK: "metadef.contraction"{{.*}} (tensor<2x4x3xf32>, tensor<5x2x3x49xf32>) -> tensor<5x2x4x49xf32>
+// CHECK-NOT: metadef.transpose
+// CHECK: return
+func.func @multiplies_lone_pixels(%x: tensor<5x6x7x7xf32>, %w: tensor<8x3x1x1xf32>, %b: tensor<8xf32>) -> tensor<5x8x7x7xf32> {
+  %0 = "metadef.conv"(%x, %w, %b) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 2 : i64, layout = "nchw"} : (tensor<5x6x7x7xf32>, tensor<8x3x1x1xf32>, tensor<8xf32>) -> tensor<5x8x7x7xf32>
+  return %0 : tensor<5x8x7x7xf32>
+}
+
+// CHECK-LABEL: @turns_short_rows
+// CHECK: layout = "nhwc"
+func.func @turns_short_rows(%x: tensor<2x4x7x7xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<2x4x5x5xf32> {
+  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 4 : i64, layout = "nchw"} : (tensor<2x4x7x7xf32>, tensor<4x1x3x3xf32>) -> tensor<2x4x5x5xf32>
+  return %0 : tensor<2x4x5x5xf32>
+}

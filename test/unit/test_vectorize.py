@@ -362,3 +362,15 @@ def test_a_product_of_one_row_reads_several_panels_at_once(n: int, k: int, threa
     expected = x.astype(np.float64) @ columns.astype(np.float64)
     # sqrt(K) roundings, in a random walk, of sums of size sqrt(K); doubled.
     assert np.abs(y - expected).max() <= 2 * max(k, 4) * 2**-24
+
+
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_lanes_a_few_elements_apart(step: int) -> None:
+    rows, columns = 3, 77
+    last = step * (columns - 1) + 1  # nothing behind the last lane may be read
+    wide, result = memref(rows, last), memref(rows, columns)
+    body = generic([f"d0, d1 * {step}", "d0,d1"], "pp", [("%x", wide)], [("%y", result)],
+                   "%r = arith.addf %i0, %i0 : f32", ["%r"])  # fmt: skip
+    x, y = normal(rows, last), np.zeros((rows, columns), np.float32)
+    run(function([("%x", wide), ("%y", result)], body), [x, y])
+    check(y, 2.0 * x[:, ::step])
