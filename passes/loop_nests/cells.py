@@ -81,7 +81,9 @@ class BlockCells:
         if isinstance(extent, int) and extent == 1:
             return self.loops(rest, moved(point, d, base), carried, step, sums, inside)
         if sums and not rest and window is None:
-            if not (isinstance(extent, int) and extent <= 4 * CHUNK):
+            # Strands divide a long sum; of a product of several rows `blocking` cuts the reduction.
+            most = CHUNK if len(carried) == _BUSY_SUMS else _MOST_STRANDS * CHUNK
+            if not (isinstance(extent, int) and extent <= most):
                 return self._chunks(d, base, extent, point, carried, step)
             return self._strands(d, base, add(base, extent), point, carried, step)
         return loop(

@@ -167,7 +167,9 @@ class NestEmitter:
             local = localise(stage, nest.common[s], bases, by_flat)
             schedule = schedules[s]
             if len(nest.stages) > 1:
-                schedule = choose(local, tuple(e for _, e in bounds), self.target)
+                # One core has the whole box.
+                alone = replace(self.target, cores=1)
+                schedule = choose(local, tuple(e for _, e in bounds), alone)
             ahead = (
                 next_box(nest.stages[: s + 1], nest.common[: s + 1], *following)
                 if following

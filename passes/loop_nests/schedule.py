@@ -267,13 +267,14 @@ def _panels_at_once(stage: Stage, extent: Index, lanes: int, panel: int, target:
     """Return how many panels a product of one row reads side by side.
 
     It waits for memory, which serves several long streams faster than one, and the sums of several
-    panels keep the multiply-add units busy. Every core keeps some blocks of its own.
+    panels keep the multiply-add units busy. Of several cores each has two blocks or more.
     """
     if not isinstance(extent, int):
         return 1
+    blocks = 2 * target.cores if target.cores > 1 else 1
     count = _STREAMS
     while count > 1 and (
-        extent < 2 * target.cores * count * panel
+        extent < blocks * count * panel
         or any(
             x.lane_distance(lanes, count * panel - 1, count * panel) is None
             for x in stage.accesses()

@@ -285,3 +285,13 @@ def test_attention_over_no_keys_is_zero() -> None:
     q, k = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 0, 8)
     compiled = metadef.compile(torch.nn.functional.scaled_dot_product_attention, (q, k, k))
     assert torch.equal(compiled(q, k, k), torch.zeros(1, 2, 3, 8))
+
+
+@pytest.mark.parametrize("width", [64, 88])
+def test_attention_of_one_row_over_a_cache(width: int) -> None:
+    q = torch.randn(1, 3, 1, width)
+    k, v = torch.randn(1, 3, 37, width), torch.randn(1, 3, 37, width)
+    attend = nn.functional.scaled_dot_product_attention
+    compiled = metadef.compile(attend, (q, k, v), threads=2)
+    expected = attend(q.double(), k.double(), v.double())
+    torch.testing.assert_close(compiled(q, k, v).double(), expected, rtol=1e-5, atol=1e-6)
