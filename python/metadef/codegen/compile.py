@@ -182,7 +182,9 @@ def _kernel_text(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) ->
     module = _kernel_module(function, spec, claims_noalias)
     (kernel,) = module.body.operations
     kernel.attributes["sym_name"] = ir.StringAttr.get(KERNEL)
-    text = module.operation.get_asm(print_generic_op_form=True, use_local_scope=True)
+    text = module.operation.get_asm(
+        print_generic_op_form=True, use_local_scope=True, assume_verified=True
+    )
     assert isinstance(text, str)
     return text
 

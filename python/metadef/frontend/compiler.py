@@ -170,14 +170,14 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
     key = _front_key(capture, options)
     with timeline.stage("import"):
         module = import_graph(capture.module, capture.source_of, capture.symbols)
-        source = module.operation.get_asm(enable_debug_info=True)
+        source = module.operation.get_asm(enable_debug_info=True, assume_verified=True)
     nodes = [("import", count_nodes(module))]
     timeline.add("import", 0.0, nodes[0][1])
     printing = _printing_of(name, options.printing)
     nodes += _run_front(module, options, printing, timeline)
     if printing.is_on:
         print_kernels(module, options.device, printing)
-    back = module.operation.get_asm(enable_debug_info=True)
+    back = module.operation.get_asm(enable_debug_info=True, assume_verified=True)
     front = Front(source, back, tuple(nodes))
     part = _back(capture.weights, name, key, front, module, options, timeline)
     keys = {kernel.name: kernel.key for kernel in part.kernels.values()}
