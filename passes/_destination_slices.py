@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from metadef import ir
 
@@ -26,6 +27,16 @@ class _Write:
     @property
     def first(self) -> ir.Operation:
         return self.extract or self.insert
+
+
+class _Place(NamedTuple):
+    """A slice: static bounds (`_DYNAMIC` where an operand gives one), those operands, its type."""
+
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    operands: tuple[ir.Value, ...]
+    type: ir.Type
 
 
 def write_slices_to_memory(module: ir.Operation) -> None:
@@ -51,25 +62,32 @@ def write_slices_to_memory(module: ir.Operation) -> None:
 
 
 def _chain(insert: ir.Operation | None) -> list[_Write]:
-    """Return the writes from `insert` on such that only the next one sees the result of each."""
-    chain = []
-    while insert is not None and (write := _write(insert)) is not None:
-        chain.append(write)
+    """Return the writes from `insert` on such that only the next one sees the result of each.
+
+    Slices may be read ahead of the writes before theirs, which must be to other places: an op that
+    writes several slices has them all from the tensor before.
+    """
+    chain: list[_Write] = []
+    whole = 0
+    ahead: dict[_Place, ir.Operation] = {}
+    while insert is not None and _into(insert, insert.operands[1]):
+        users = [use.owner.operation for use in insert.operands[1].uses]
+        readers = [user for user in users if user != insert]
+        if any(r.name != _EXTRACT or r.block != insert.block for r in readers):
+            break
+        found = {_place(r, r.result): r for r in readers}
+        if len(found) < len(readers):
+            break
+        ahead |= found
+        place = _place(insert, insert.operands[0])
+        extract = ahead.pop(place, None)
+        if not all(_apart(place, other) for other in ahead):
+            break
+        chain.append(_Write(insert, extract))
+        whole = whole if ahead else len(chain)
         users = [use.owner.operation for use in insert.result.uses]
         insert = next((u for u in users if u.name == _INSERT and _into(u, insert.result)), None)
-    return chain
-
-
-def _write(insert: ir.Operation) -> _Write | None:
-    """Return what `insert` writes, or None where others see the tensor that it changes."""
-    target = insert.operands[1]
-    others = [use.owner.operation for use in target.uses if use.owner.operation != insert]
-    if len(others) > 1 or not _into(insert, target):
-        return None
-    extract = others[0] if others else None
-    if extract is not None and not _is_read_of(extract, insert):
-        return None
-    return _Write(insert, extract)
+    return chain[:whole]
 
 
 def _into(insert: ir.Operation, target: ir.Value) -> bool:
@@ -81,24 +99,44 @@ def _into(insert: ir.Operation, target: ir.Value) -> bool:
     )
 
 
-def _is_read_of(extract: ir.Operation, insert: ir.Operation) -> bool:
-    """Say whether `extract` reads the slice that `insert` writes, in the same block."""
-    return (
-        extract.name == _EXTRACT
-        and extract.block == insert.block
-        and extract.result.type == insert.operands[0].type
-        and list(extract.operands)[1:] == list(insert.operands)[2:]
-        and all(
-            extract.attributes[f"static_{name}"] == insert.attributes[f"static_{name}"]
-            for name in ("offsets", "sizes", "strides")
-        )
+def _place(op: ir.Operation, part: ir.Value) -> _Place:
+    """Return what tells which elements of a tensor a slice is, and its type."""
+    first = 1 if op.name == _EXTRACT else 2
+    offsets, sizes, strides = (
+        tuple(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"]))
+        for name in ("offsets", "sizes", "strides")
     )
+    return _Place(offsets, sizes, strides, tuple(op.operands)[first:], part.type)
+
+
+def _apart(a: _Place, b: _Place) -> bool:
+    """Say whether two slices share no element for certain."""
+    return any(_apart_along(*along) for along in zip(*a[:3], *b[:3], strict=True))
+
+
+def _apart_along(
+    start: int, size: int, step: int, other: int, other_size: int, other_step: int
+) -> bool:
+    if _DYNAMIC in (start, step, other, other_step):
+        return False
+    if step == other_step and (start - other) % step:
+        return True
+    if start > other:
+        start, other, size = other, start, other_size
+        step = other_step
+    return size != _DYNAMIC and start + (size - 1) * step < other
 
 
 def _rewrite(chain: Sequence[_Write]) -> None:
     tensor, last = chain[0].insert.operands[1], chain[-1].insert
     type_ = ir.RankedTensorType(tensor.type)
-    with ir.InsertionPoint(chain[0].first), chain[0].first.location:
+    owner = tensor.owner
+    start = (
+        ir.InsertionPoint.at_block_begin(owner)
+        if isinstance(owner, ir.Block)
+        else ir.InsertionPoint.after(owner)
+    )
+    with start, chain[0].first.location:
         memory = ir.bufferization.to_buffer(
             ir.MemRefType.get(type_.shape, type_.element_type), tensor
         )

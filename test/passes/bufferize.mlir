@@ -150,3 +150,41 @@ func.func @writes_slices_of_dynamic_rows(%x: tensor<2x?xf32> {bufferization.writ
   %1 = tensor.insert_slice %y into %0[2, 0] [2, %B] [1, 1] : tensor<2x?xf32> into tensor<?x?xf32>
   return %1 : tensor<?x?xf32>
 }
+
+// An op that writes several slices of a tensor writes them where they are.
+// CHECK-LABEL: func.func @writes_slices_side_by_side
+// CHECK-SAME: %[[X:.*]]: memref<4xf32>, %[[OUT:.*]]: memref<8xf32>
+// CHECK-NOT: memref.alloc
+// CHECK-DAG: %[[EVEN:.*]] = memref.subview %[[OUT]][0] [4] [2]
+// CHECK-DAG: %[[ODD:.*]] = memref.subview %[[OUT]][1] [4] [2]
+// CHECK: linalg.generic {{.*}} ins(%[[X]] : {{.*}}) outs(%[[EVEN]], %[[ODD]]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @writes_slices_side_by_side(%x: tensor<4xf32> {bufferization.writable = false}, %out: tensor<8xf32> {bufferization.writable = true}) -> tensor<8xf32> attributes {metadef.kernel} {
+  %a = tensor.extract_slice %out[0] [4] [2] : tensor<8xf32> to tensor<4xf32>
+  %b = tensor.extract_slice %out[1] [4] [2] : tensor<8xf32> to tensor<4xf32>
+  %0:2 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%a, %b : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%in: f32, %c: f32, %d: f32):
+    %1 = arith.negf %in : f32
+    linalg.yield %in, %1 : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  %2 = tensor.insert_slice %0#0 into %out[0] [4] [2] : tensor<4xf32> into tensor<8xf32>
+  %3 = tensor.insert_slice %0#1 into %2[1] [4] [2] : tensor<4xf32> into tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
+
+// Slices that overlap are made one after the other, so that the later one wins.
+// CHECK-LABEL: func.func @overlapping_slices_are_copied
+// CHECK: memref.alloc
+func.func @overlapping_slices_are_copied(%x: tensor<4xf32> {bufferization.writable = false}, %out: tensor<8xf32> {bufferization.writable = true}) -> tensor<8xf32> attributes {metadef.kernel} {
+  %a = tensor.extract_slice %out[0] [4] [2] : tensor<8xf32> to tensor<4xf32>
+  %b = tensor.extract_slice %out[0] [4] [1] : tensor<8xf32> to tensor<4xf32>
+  %0:2 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%a, %b : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%in: f32, %c: f32, %d: f32):
+    %1 = arith.negf %in : f32
+    linalg.yield %in, %1 : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  %2 = tensor.insert_slice %0#0 into %out[0] [4] [2] : tensor<4xf32> into tensor<8xf32>
+  %3 = tensor.insert_slice %0#1 into %2[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
