@@ -36,6 +36,7 @@ EPILOGUE_ANCHORS = frozenset(
         "metadef.resample",
         "metadef.take",
         "metadef.gather",
+        "metadef.winograd_output",
     }
 )
 #: anchors that read a row once or twice: a producer of any cost may be computed while reading

@@ -51,6 +51,8 @@ FAMILIES = {
     "take": "indexing",
     "transpose": "shape",
     "unpack": "shape",
+    "winograd_input": "winograd",
+    "winograd_output": "winograd",
 }
 
 

@@ -69,6 +69,19 @@ class Extract(Expr):
     indices: tuple[Expr, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Tiled(Expr):
+    """Tiles of `side` x `side` elements side by side along dims 1 and 2 of [n, h, w, c].
+
+    `parts` are a tile's elements, row by row, as expressions over [n, tile row, tile column, c];
+    `map` is where the elements are read, as of a `Load`. Only `tiles.compute_tiles` evaluates it.
+    """
+
+    side: int
+    parts: tuple[Expr, ...]
+    map: AffineExprs
+
+
 @dataclass(frozen=True)
 class Value:
     """A tensor value of the kernel: its dims and what it holds."""
@@ -122,7 +135,7 @@ def substitute_all(
     """Return `exprs` read at `positions`, affine expressions over `rank` dims."""
 
     def leaf(node: Expr) -> Expr:
-        if isinstance(node, Load):
+        if isinstance(node, Load | Tiled):
             moved = tuple(compose(e, positions, rank) for e in node.map)
             return node if moved == node.map else replace(node, map=moved)
         if isinstance(node, Index):

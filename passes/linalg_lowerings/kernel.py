@@ -20,6 +20,7 @@ from .expression import (
     Index,
     Load,
     Size,
+    Tiled,
     Value,
     compose,
     constant_expr,
@@ -30,6 +31,7 @@ from .expression import (
     substitute_all,
 )
 from .tensors import Dims, Tensors
+from .tiles import compute_tiles
 
 #: builds a body: input scalars and accumulators (in compute types) to what is yielded
 Body = Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]]
@@ -171,6 +173,9 @@ class Kernel(Tensors):
         """Write values that share one space to `targets` by one generic; return the new tensors."""
         dims, rank = values[0].dims, len(values[0].dims)
         exprs, maps = [v.expr for v in values], [m for _, m in targets]
+        tiled = next((n for n in nodes(*exprs) if isinstance(n, Tiled)), None)
+        if tiled is not None:
+            return compute_tiles(self, tiled, values, targets)
         order = self._loop_order(exprs, rank)
         if order is not None:
             # Loop j walks dim order[j]: dim d is read at loop order^-1(d).

@@ -16,6 +16,7 @@ from .expression import (
     Extract,
     Index,
     Load,
+    Tiled,
     Value,
     apply,
     compose,
@@ -88,6 +89,8 @@ def slice_dim(kernel: Kernel, value: Value, dim: int, start: Dim, step: int, ext
             return Extract(node.element, node.tensor, tuple(indices))
         if isinstance(node, Index):
             return _shifted(node.position, dim, start, positions, rank)
+        if isinstance(node, Tiled):
+            raise NotAView
         return node
 
     return Value(dims, rebuild([value.expr], leaf)[0])
@@ -146,6 +149,8 @@ def reshape(kernel: Kernel, value: Value, dims: Dims) -> Value:
             return _reshape_load(kernel, node, value.dims, dims, groups, positions)
         if isinstance(node, Index):
             return index(_composed(node.position, positions, len(value.dims), rank))
+        if isinstance(node, Tiled):
+            raise NotAView
         return node
 
     return Value(dims, rebuild([value.expr], leaf)[0])

@@ -287,9 +287,11 @@ def _panels_at_once(stage: Stage, extent: Index, lanes: int, panel: int, target:
 def _chains(stage: Stage, extent: Index, lanes: int, width: int) -> int:
     """Return how many vectors a pointwise body is evaluated on at once.
 
-    A polynomial is a chain of operations that wait for one another: more chains fill the gaps.
+    A polynomial is a chain of operations that wait for one another: more chains fill the gaps. A
+    body with many results, as a transform of a tile has, is many chains by itself.
     """
-    count = _CHAINS if instructions(stage.body) > HEAVY_BODY_OPS else 1
+    heavy = instructions(stage.body) > HEAVY_BODY_OPS
+    count = max(1, _CHAINS // len(stage.outputs)) if heavy else 1
     while count > 1 and (
         (isinstance(extent, int) and extent < count * width)
         or any(x.lane_stride(lanes, count * width) is None for x in stage.accesses())

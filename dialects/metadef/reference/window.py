@@ -1,4 +1,4 @@
-"""Reference of the spatial ops without weights: pool and resample."""
+"""Reference of the spatial ops without weights: pool, resample, Winograd's transforms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from metadef.dialects.metadef.winograd import inputs_of, transforms
 
 from .linear import pad_spatial, window_view
 from .sources import result_shape
@@ -82,4 +84,34 @@ def _resample(op: Any, operands: list[Array], symbols: Symbols) -> Array:
     return x
 
 
-FUNCTIONS = {"pool": _pool, "resample": _resample}
+def _winograd_input(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    (x,) = operands
+    tile = op.attributes["tile"].value
+    side, matrix = inputs_of(tile), np.array(transforms(tile).input)
+    _, n, rows, columns, c = result_shape(op, symbols)
+    (top, _, left, _), (_, height, width, _) = list(op.attributes["padding"]), x.shape
+    bottom = max((rows - 1) * tile + side - top - height, 0)
+    right = max((columns - 1) * tile + side - left - width, 0)
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    tiles = np.lib.stride_tricks.sliding_window_view(padded, (side, side), axis=(1, 2))
+    tiles = tiles[:, ::tile, ::tile][:, :rows, :columns]
+    return np.einsum("ah,nijchw,bw->abnijc", matrix, tiles, matrix).reshape(-1, n, rows, columns, c)
+
+
+def _winograd_output(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    (x,) = operands
+    tile = op.attributes["tile"].value
+    side, matrix = inputs_of(tile), np.array(transforms(tile).output)
+    height, width = list(op.attributes["sizes"])
+    _, n, rows, columns, c = x.shape
+    tiles = x.reshape(side, side, n, rows, columns, c)
+    image = np.einsum("ha,abnijc,wb->nihjwc", matrix, tiles, matrix)
+    return image.reshape(n, rows * tile, columns * tile, c)[:, :height, :width]
+
+
+FUNCTIONS = {
+    "pool": _pool,
+    "resample": _resample,
+    "winograd_input": _winograd_input,
+    "winograd_output": _winograd_output,
+}

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from metadef.cost.pointwise_flops import pointwise_flops
-from metadef.dialects.metadef.attributes import boolean, choice, integers, text
+from metadef.dialects.metadef.attributes import boolean, choice, integer, integers, text
 from metadef.dialects.metadef.ops.resample import MODES
 from metadef.dialects.metadef.shapes import Shaped, shape_of
+from metadef.dialects.metadef.winograd import steps, transforms
 from metadef.symbolic import Dim, product
 
 #: what moves, makes or names data
@@ -112,6 +113,16 @@ def _index_put(op: Any, operands: list[Shaped], result: Shaped) -> Dim:
     return _elements(operands[1]) if boolean(op, "accumulate") else Dim.of(0)
 
 
+def _winograd_input(op: Any, operands: list[Shaped], result: Shaped) -> Dim:
+    matrix = transforms(integer(op, "tile")).input
+    return product(result.dims[1:]) * steps(matrix, len(matrix[0])) * 2
+
+
+def _winograd_output(op: Any, operands: list[Shaped], result: Shaped) -> Dim:
+    matrix = transforms(integer(op, "tile")).output
+    return product(operands[0].dims[1:]) * steps(matrix, len(matrix[0])) * 2
+
+
 _COUNTS: dict[str, Callable[[Any, list[Shaped], Shaped], Dim]] = {
     "attention": _attention,
     "contraction": _contraction,
@@ -130,4 +141,6 @@ _COUNTS: dict[str, Callable[[Any, list[Shaped], Shaped], Dim]] = {
     "scan": _scan,
     "scatter": _scatter,
     "softmax": _softmax,
+    "winograd_input": _winograd_input,
+    "winograd_output": _winograd_output,
 }
