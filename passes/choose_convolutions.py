@@ -52,11 +52,11 @@ class ChooseConvolutions(Pass):
     chosen), a symbol counting as its least value: few tiles leave little to share the larger
     weights. `metadef.algorithm = "direct"` or `"winograd"` on a convolution overrides the cost.
 
-    Rounding: a direct sum of 9 C products in f32 is off by about as many roundings as eager's;
-    here C products are summed, and the transforms enlarge their error. Against eager in double
-    precision, on random images, tiles of 2 are half as far off as eager's own, of 3 and 4 up to 3
-    times at 64 channels, and less the more there are; a whole ResNet or U-Net, 0.7 to 1.8 times
-    (the zoo's bar is 4). Larger tiles, or points other than `winograd.POINTS`, do not hold it.
+    Rounding: fewer products are summed than directly, and the transforms enlarge their error.
+    Against double precision, on random images, tiles of 2 are 0.2 to 1.1 times as far off as eager,
+    those of 3 and 4 up to 3.8 times at `winograd.LEAST_CHANNELS`, and less with more channels;
+    whole ResNets and U-Nets, where errors of layers add up at random, 0.7 to 1.8 times. The zoo's
+    bar is 4. Larger tiles, or points other than `winograd.POINTS`, do not hold it.
     An infinity or NaN in a tile spreads over the tile.
     """
 

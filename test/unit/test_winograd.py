@@ -124,6 +124,10 @@ def test_many_tiles_are_worth_larger_ones() -> None:
     assert cheapest_tile(deep, DEVICE) < cheapest_tile(large, DEVICE)
 
 
+def test_few_channels_keep_to_the_most_accurate_tiles() -> None:
+    assert cheapest_tile(Convolution(1, 56, 56, 15, 64), DEVICE) == 2
+
+
 def test_few_channels_or_tiles_are_summed_directly() -> None:
     for conv in (Convolution(1, 56, 56, 2, 64), Convolution(1, 2, 2, 512, 512)):
         tile = cheapest_tile(conv, DEVICE)

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from metadef.device.levels import MEMORY
 from metadef.device.spec import DeviceSpec
-from metadef.dialects.metadef.winograd import POINTS, WINDOW, inputs_of, steps, transforms
+from metadef.dialects.metadef.winograd import (
+    LEAST_CHANNELS,
+    WINDOW,
+    inputs_of,
+    steps,
+    transforms,
+)
 
 #: vector instructions a cycle: multiply-adds of a product, whose operands wait in registers, and
 #: those of a transform, which loads and stores about as much as it computes
@@ -19,6 +25,8 @@ _PRODUCT_RATE = 2.0
 _TRANSFORM_RATE = 1.0
 #: bytes a cycle that a core gets of a level, where it was not measured
 _BYTES_A_CYCLE = {"l1": 64.0, "l2": 32.0, "l3": 16.0, MEMORY: 5.0}
+#: what two more dispatches and their barriers take
+_DISPATCHES = 2000.0
 _ELEMENT_BYTES = 4
 
 
@@ -56,7 +64,7 @@ def winograd_cycles(conv: Convolution, side: int, device: DeviceSpec) -> float:
     products = count * conv.channels * conv.outputs
     weights = _traffic(products * _ELEMENT_BYTES, device.memory_bytes, device)
     arithmetic = tiles * products / _PRODUCT_RATE
-    moved = 0.0
+    moved = _DISPATCHES
     for matrix, channels in ((matrices.input, conv.channels), (matrices.output, conv.outputs)):
         arithmetic += tiles * channels * steps(matrix, len(matrix[0])) / _TRANSFORM_RATE
         size = tiles * count * channels * _ELEMENT_BYTES
@@ -65,8 +73,9 @@ def winograd_cycles(conv: Convolution, side: int, device: DeviceSpec) -> float:
 
 
 def cheapest_tile(conv: Convolution, device: DeviceSpec) -> int:
-    """Return the side of the tiles that cost least."""
-    return min(POINTS, key=lambda side: winograd_cycles(conv, side, device))
+    """Return the side of the tiles that cost least, of those that are accurate enough."""
+    sides = [side for side, least in LEAST_CHANNELS.items() if conv.channels >= least]
+    return min(sides, key=lambda side: winograd_cycles(conv, side, device))
 
 
 def _lanes(device: DeviceSpec) -> float:
