@@ -7,7 +7,7 @@ pays when every element is then read for many rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from metadef import ir
 
@@ -16,9 +16,12 @@ from .index_math import Index, ceildiv, value
 from .schedule import Target
 from .stage import Stage, parse_stage
 
-# Rows for which copying pays: when lanes would be gathered, and when they are only far apart.
+# Rows for which copying pays: when lanes would be gathered; when steps of the reduction are far
+# apart or near but many; and when the last cache level holds an operand of far or of deep steps.
 _ROWS_IF_GATHERED = 4
 _ROWS_IF_STRIDED = 48
+_ROWS_IF_CACHED = 32
+_ROWS_IF_DEEP = 16
 # A row stride from which each step of the reduction touches another page.
 _FAR_BYTES = 2048
 
@@ -78,15 +81,47 @@ def _operand_to_pack(stage: Stage, target: Target) -> tuple[int, int] | None:
     gathered = not (isinstance(stride, int) and stride == 1)
     if gathered:
         return (movers[0], lanes[0]) if _at_least(rows, _ROWS_IF_GATHERED) else None
-    far = any(_is_far(x.strides[d], x.element) for d in stage.reduction_dims)
     wide = stage.extents[lanes[0]]
     enough = isinstance(wide, int) and wide >= 2 * target.vector_bits // _bits(x.element)
     known = all(isinstance(r, int) for r in rows)
-    return (
-        (movers[0], lanes[0])
-        if far and enough and known and _at_least(rows, _ROWS_IF_STRIDED)
-        else None
-    )
+    least = _rows_if_strided(stage, x, lanes[0], target)
+    if enough and known and least is not None and _at_least(rows, least):
+        return movers[0], lanes[0]
+    return None
+
+
+def _rows_if_strided(stage: Stage, x: Access, lanes: int, target: Target) -> int | None:
+    """Return the rows from which on copying pays for an operand with lanes side by side.
+
+    None: never. What is small and not far apart is read well enough where it is.
+    """
+    far = any(_is_far(x.strides[d], x.element) for d in stage.reduction_dims)
+    matrix = _size(stage, x, [lanes, *stage.reduction_dims])
+    whole = _size(stage, x, range(len(stage.extents)))
+    if matrix is None or whole is None:
+        return _ROWS_IF_STRIDED if far else None
+    if not far and matrix < target.l2_bytes // 4:
+        return None
+    if whole > target.last_cache_bytes // 8:
+        return _ROWS_IF_STRIDED
+    if far:
+        return _ROWS_IF_CACHED
+    column = _size(stage, x, stage.reduction_dims)
+    panel = 2 * target.vector_bits // _bits(x.element)
+    deep = column is not None and column * panel > target.l2_bytes // 8
+    return _ROWS_IF_DEEP if deep else _ROWS_IF_STRIDED
+
+
+def _size(stage: Stage, x: Access, dims: Iterable[int]) -> int | None:
+    """Return the bytes of what `x` reads along `dims`, None where an extent is unknown."""
+    total = _bits(x.element) // 8
+    for d in dims:
+        extent = stage.extents[d]
+        if x.moves(d):
+            if not isinstance(extent, int):
+                return None
+            total *= extent
+    return total
 
 
 def _is_far(stride: Index, element: ir.Type) -> bool:
