@@ -216,12 +216,12 @@ def tell_stages(part: Part, timeline: Timeline) -> None:
 
 
 def load_kept(key: str, weights: Mapping[str, torch.Tensor], options: Options) -> Part | None:
-    """Return the program of the whole graph that is kept under `key`; one core is enough."""
+    """Return the program of the whole graph that is kept under `key`."""
     front = find_front(options.cache, key)
     if front is None:
         return None
     module = _parsed(front.back)
-    return _back(weights, "main", key, front, module, options, Timeline(None), init_threads=1)
+    return _back(weights, "main", key, front, module, options, Timeline(None))
 
 
 def _front_key(capture: Capture, options: Options) -> str | None:
@@ -242,7 +242,6 @@ def _back(
     module: ir.Module,
     options: Options,
     timeline: Timeline,
-    init_threads: int | None = None,
 ) -> Part:
     """Compile the kernels of a planned back graph; load them with its weights."""
     cached = 0
@@ -264,7 +263,7 @@ def _back(
                 module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
             )
     with timeline.stage("program"):
-        program = build_program(module, kernels, weights, options.threads, init_threads)
+        program = build_program(module, kernels, weights, options.threads)
     return Part(name, key, front, program, kernels, cached)
 
 

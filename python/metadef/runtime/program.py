@@ -251,11 +251,8 @@ def build_program(
     kernels: Mapping[str, CompiledKernel],
     weights: Mapping[str, torch.Tensor],
     threads: int,
-    init_threads: int | None = None,
 ) -> Program:
     """Load the kernels of a planned back graph, run its @init, and return its @main.
-
-    @init runs with `init_threads`, by default as many as @main.
 
     Raises:
         MetadefError: a weight is missing, or is not a CPU tensor of the declared dims and dtype.
@@ -267,10 +264,9 @@ def build_program(
     init = find_function(module, "init")
     if init is not None:
         names = [ir.StringAttr(n).value for n in ir.ArrayAttr(init.attributes["metadef.results"])]
-        once = init_threads or threads
         graph = read_function(init)
         new_pool = partial(WeightMemory, graph.outputs)
-        run_once = Program(graph, kernels, library, weights, once, new_pool)
+        run_once = Program(graph, kernels, library, weights, threads, new_pool)
         known.update(zip(names, run_once([]), strict=True))
     main = find_function(module, "main")
     assert main is not None, "the back graph has no @main"
