@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,7 +178,8 @@ def test_transformers_outputs_keep_their_class() -> None:
     )
 
 
-def test_report_mlir_and_plan() -> None:
+def test_report_mlir_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METADEF_CACHE_DIR", str(tmp_path))
     told: list[tuple[str, int, int]] = []
     compiled = metadef.compile(
         nn.Linear(4, 4), (torch.ones(2, 4),), progress=lambda *step: told.append(step)
