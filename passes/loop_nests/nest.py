@@ -438,7 +438,7 @@ def _with_rows(
     x = stage.inputs[blocking.copied]
     assert isinstance(x, Access)
     near, dims = rows_in(stage, blocking, bounds, tile.flat)
-    copy_rows(x, near, dims, bounds, schedule.width)
+    copy_rows(x, near, dims, bounds, schedule.width, stage.inside)
     inputs = [near if k == blocking.copied else y for k, y in enumerate(stage.inputs)]
     return replace(stage, inputs=inputs)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from metadef import ir
 
 from .access import Access
 from .control import loop
 from .index_math import Index, add, div, mul, sub, value
 from .memory import Point
+from .padding import turns_inside
+from .stage import Inside
 
 
 def copy_rows(
@@ -16,14 +20,21 @@ def copy_rows(
     dims: list[int],
     bounds: list[tuple[Index, Index]],
     width: int,
+    windows: Sequence[Inside] = (),
 ) -> None:
-    """Copy what `source` reads at `bounds` along `dims`, the last one dense in both, to `tile`."""
+    """Copy what `source` reads at `bounds` along `dims`, the last one dense in both, to `tile`.
+
+    Taps of `windows` beside their input stay out: nobody reads them, and they may be no memory.
+    """
     start: Point = tuple(base for base, _ in bounds)
     vector = ir.VectorType.get([width], source.element)
 
     def over(dims: list[int], point: Point) -> None:
         d = dims[0]
         base, extent = bounds[d]
+        for window in windows:
+            if window.tap == d:
+                base, extent = turns_inside(window, point[window.output], base, extent)
         end = add(base, extent)
 
         def at(i: Index) -> Point:
