@@ -36,6 +36,7 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
         Stage("raise-norms", "a norm in one kernel reads its rows once", FRONT),
         Stage("fold-batch-norm", "its scale and shift join the weights before it", FRONT),
         Stage("propagate-layout", "channels last suits convolution kernels", FRONT),
+        Stage("choose-convolutions", "tiles of 3x3 windows take a quarter of the products", FRONT),
         Stage("canonicalize-contractions", "one form for all products to match", FRONT),
         Stage("eliminate-dead-code", "folding left ops without users", FRONT),
         Stage("pack-weights", "a register block reads its weights in one run", FRONT),

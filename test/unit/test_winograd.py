@@ -99,7 +99,6 @@ class Residual(nn.Module):
         return torch.nn.functional.silu(self.wide(self.narrow(y)))
 
 
-@pytest.mark.skip("choose-convolutions is out of the pipeline: with it a ResNet-50 crashed")
 @pytest.mark.parametrize("tile", POINTS)
 def test_model_is_as_accurate_as_eager(
     tile: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
