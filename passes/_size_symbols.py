@@ -70,11 +70,11 @@ def _equal_axes(op: ir.Operation) -> list[tuple[_Axis, _Axis]] | None:
         (y,) = op.results
         size = dims_of(y.type)
         return [
-            ((y, axis), (x, axis))
+            ((y, len(size) - back), (x, len(dims) - back))
             for x in op.operands
-            if len(dims_of(x.type)) == len(size)
-            for axis, dim in enumerate(dims_of(x.type))
-            if dim == size[axis]
+            for dims in [dims_of(x.type)]
+            for back in range(1, len(dims) + 1)
+            if dims[-back] == size[-back]
         ]
     if op.name == PAD:
         (x,), (y,) = op.operands, op.results

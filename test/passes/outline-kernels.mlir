@@ -75,3 +75,17 @@ func.func @main(%x: tensor<1xf32>) -> (tensor<4x3x64x16xf32>, tensor<2x3x9x16xf3
   %3 = "metadef.pointwise"(%1, %x) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<2x3x9x16xf32>, tensor<1xf32>) -> tensor<2x3x9x16xf32>
   return %2, %3 : tensor<4x3x64x16xf32>, tensor<2x3x9x16xf32>
 }
+
+// -----
+
+// Operands of lower rank have the symbols of the last dims.
+// CHECK: func.func private @mul_0(%{{.*}}: tensor<?x?xf32, #metadef.dims<["n0", "n1"]>>, %{{.*}}: tensor<?xf32, #metadef.dims<["n1"]>>) -> tensor<?x?xf32, #metadef.dims<["n0", "n1"]>>
+// CHECK: func.func @init()
+// CHECK: sizes = {n0 = 24 : i64, n1 = 40 : i64}
+func.func @main(%x: tensor<1xf32>) -> tensor<24x40xf32> {
+  %v = "metadef.weight"() {name = "v"} : () -> tensor<24x40xf32>
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<40xf32>
+  %0 = "metadef.pointwise"(%v, %w) {fn = "mul", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<24x40xf32>, tensor<40xf32>) -> tensor<24x40xf32>
+  %1 = "metadef.pointwise"(%0, %x) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<24x40xf32>, tensor<1xf32>) -> tensor<24x40xf32>
+  return %1 : tensor<24x40xf32>
+}

@@ -1,6 +1,7 @@
 """A compiled model is found again by replaying its ops, and never taken for another."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,13 @@ def test_a_fast_path_of_eager_mode_is_no_other_model() -> None:
     compiled = metadef.compile(layer, (x,))
     assert not _was_exported(compiled)
     torch.testing.assert_close(compiled(x), layer(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_one_model_is_compiled_by_several_threads_at_once() -> None:
+    model = nn.Sequential(*(_Scaled() for _ in range(20)))
+    metadef.compile(model, (X,))
+    expected = model(X).detach()
+    with ThreadPoolExecutor(4) as executor:
+        compiled = list(executor.map(lambda _: metadef.compile(model, (X,)), range(8)))
+    for each in compiled:
+        torch.testing.assert_close(each(X), expected)

@@ -10,6 +10,7 @@ from metadef.dialects.metadef.op import MetadefOp, create
 from metadef.dialects.metadef.shapes import Shaped, shape_of
 
 C1 = constraint("dispatch-C1", "kernel refers to a function by name")
+C2 = constraint("dispatch-C2", "sizes, if given, has an integer of at least 0 for each symbol")
 
 
 class DispatchOp(MetadefOp, name="dispatch", traits=[ir.ext.Pure]):
@@ -26,13 +27,22 @@ class DispatchOp(MetadefOp, name="dispatch", traits=[ir.ext.Pure]):
     ys: Sequence[Result]
     kernel: ir.FlatSymbolRefAttr
 
-    constraints = (C1,)
+    constraints = (C1, C2)
     operand_groups = 32
     result_groups = 32
 
     def infer_results(self) -> list[Shaped]:
         C1.check(bool(symbol(self, "kernel")), "''")
+        if "sizes" in self.attributes:
+            sizes = self.attributes["sizes"]
+            C2.check(_are_sizes(sizes), str(sizes))
         return [shape_of(r) for r in self.results]
+
+
+def _are_sizes(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.DictAttr) and all(
+        isinstance(size.attr, ir.IntegerAttr) and size.attr.value >= 0 for size in attribute
+    )
 
 
 def dispatch(

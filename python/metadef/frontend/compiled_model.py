@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import torch
 from torch.utils import _pytree as pytree
 
-from metadef.codegen.resident_code import give_back_code
 from metadef.diagnostics import MetadefError, near_names
 from metadef.profiling.spans import Round
 
@@ -205,7 +204,6 @@ def compile_model(
     with _no_garbage_collection():
         interface, compiled = _compile(module, args, kwargs, dynamic_shapes, options, timeline)
     report = compiled.report(timeline, interface.weights)
-    give_back_code()
     return CompiledModel(interface, compiled, report, options)
 
 

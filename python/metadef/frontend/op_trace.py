@@ -57,7 +57,7 @@ def record(module: torch.nn.Module, args: Any, kwargs: Any) -> OpTrace | None:
     try:
         run = _Run(module, args, kwargs)
         recorder = _Recorder(run)
-        returns, _ = run.through(recorder)
+        returns, _ = run.through(recorder.result)
     except Exception:  # whatever the model raises on tensors without data
         return None
     return OpTrace(run.inputs, tuple(recorder.ops), returns)
@@ -72,10 +72,10 @@ def replay(
         if run.inputs != trace.inputs:
             return None
         player = _Player(run, trace.ops)
-        returns, out_spec = run.through(player)
+        returns, out_spec = run.through(player.result)
     except Exception:  # as above
         return None
-    return out_spec if returns == trace.returns and player.done == len(trace.ops) else None
+    return out_spec if returns == trace.returns and player.is_through else None
 
 
 class _Run:
@@ -102,8 +102,11 @@ class _Run:
         self._args, self._kwargs = pytree.tree_unflatten(leaves, spec)
         self.inputs = tuple(lines)
 
-    def through(self, mode: _Mode) -> tuple[str, pytree.TreeSpec]:
-        """Run the module with a mode that sees its ops; return its results as text and pytree."""
+    def through(
+        self, result: Callable[[str, Callable[[], Any]], Any]
+    ) -> tuple[str, pytree.TreeSpec]:
+        """Run the module with ops that give `result`; return what it returns as text and pytree."""
+        watch = _Watch(self, result)
         with ExitStack() as stack:
             stack.enter_context(exporting)
             stack.enter_context(torch.no_grad())
@@ -118,11 +121,11 @@ class _Run:
             stack.enter_context(_override_builtin_ops())
             stack.enter_context(_NonStrictTorchFunctionHandler())
             stack.enter_context(self.fake_mode)
-            stack.enter_context(mode)
-            result = self._module(*self._args, **self._kwargs)
-        if mode.failed:  # the model caught what the mode raised
+            stack.enter_context(watch)
+            returned = self._module(*self._args, **self._kwargs)
+        if watch.failed:  # the model caught what the mode raised
             raise _UntraceableError
-        leaves, spec = pytree.tree_flatten(result)
+        leaves, spec = pytree.tree_flatten(returned)
         return self.text(leaves), spec
 
     def _stand_in(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -175,12 +178,13 @@ class _Run:
         return self._tensors[name]
 
 
-class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees each op of a run, as text."""
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Shows each op of a run, as text, to `result`, which returns what the op gives."""
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: _Run, result: Callable[[str, Callable[[], Any]], Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.run = run
+        self._run = run
+        self._result = result
         self.failed = False
 
     def __torch_dispatch__(
@@ -192,20 +196,18 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             if not isinstance(func, torch._ops.OpOverload):
                 raise _UntraceableError
-            line = f"{func} {self.run.text(args)} {self.run.text(kwargs)}{_place()}"
-            return self.result(line, lambda: func(*args, **kwargs))
+            line = f"{func} {self._run.text(args)} {self._run.text(kwargs)}{_place()}"
+            return self._result(line, lambda: func(*args, **kwargs))
         except Exception:
             self.failed = True
             raise
 
-    def result(self, line: str, compute: Callable[[], Any]) -> Any:
-        """Return the result of the op that `line` says."""
-        raise NotImplementedError
 
+class _Recorder:
+    """Works out each op on tensors without data, and notes it with its results."""
 
-class _Recorder(_Mode):  # type: ignore[no-untyped-call]
     def __init__(self, run: _Run) -> None:
-        super().__init__(run)
+        self._run = run
         self.ops: list[tuple[str, Any]] = []
 
     def result(self, line: str, compute: Callable[[], Any]) -> Any:
@@ -217,12 +219,12 @@ class _Recorder(_Mode):  # type: ignore[no-untyped-call]
         if isinstance(result, list | tuple):
             return [self._described(r) for r in result]
         if isinstance(result, FakeTensor):
-            name = self.run.known(result)
+            name = self._run.known(result)
             if name is not None:
                 return {"is": name}
             if result.fake_device != _CPU or result.layout != torch.strided:
                 raise _UntraceableError
-            self.run.add(result)
+            self._run.add(result)
             shape, stride = list(result.shape), list(result.stride())
             if not all(type(n) is int for n in (*shape, *stride)):
                 raise _UntraceableError
@@ -232,36 +234,49 @@ class _Recorder(_Mode):  # type: ignore[no-untyped-call]
         raise _UntraceableError
 
 
-class _Player(_Mode):  # type: ignore[no-untyped-call]
+class _Player:
+    """Gives the noted results, as long as each op is the noted one."""
+
     def __init__(self, run: _Run, ops: Sequence[tuple[str, Any]]) -> None:
-        super().__init__(run)
+        self._run = run
         self._ops = ops
-        self.done = 0
+        self._done = 0
+
+    @property
+    def is_through(self) -> bool:
+        """Whether every noted op was seen."""
+        return self._done == len(self._ops)
 
     def result(self, line: str, compute: Callable[[], Any]) -> Any:
-        if self.done == len(self._ops) or self._ops[self.done][0] != line:
+        if self.is_through or self._ops[self._done][0] != line:
             raise _UntraceableError
-        self.done += 1
+        self._done += 1
         with no_dispatch():
-            return self._made(self._ops[self.done - 1][1])
+            return self._made(self._ops[self._done - 1][1])
 
     def _made(self, described: Any) -> Any:
         if isinstance(described, list):
             return [self._made(r) for r in described]
         if "is" in described:
-            return self.run.named(described["is"])
+            return self._run.named(described["is"])
         if "value" in described:
             return described["value"]
         dtype = getattr(torch, described["dtype"].removeprefix("torch."))
-        result = self.run.fake(described["shape"], described["stride"], dtype)
-        self.run.add(result)
+        result = self._run.fake(described["shape"], described["stride"], dtype)
+        self._run.add(result)
         return result
 
 
-def module_state(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the parameters and buffers of a module under all their names."""
-    yield from module.named_parameters(remove_duplicate=False)
-    yield from module.named_buffers(remove_duplicate=False)
+def module_state(module: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
+    """Return the parameters and buffers of a module under all their names.
+
+    Not while another thread traces: then tensors without data stand in for them.
+    """
+    with exporting:
+        return [
+            *module.named_parameters(remove_duplicate=False),
+            *module.named_buffers(remove_duplicate=False),
+        ]
 
 
 def _looks(leaf: Any) -> str:

@@ -6,6 +6,7 @@ first write to them costs a fraction of the page faults.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from collections.abc import Iterable
 
@@ -38,7 +39,8 @@ def _block(size: int) -> torch.Tensor:
         return torch.empty(size, dtype=torch.uint8, device=_CPU)
     # Private: a mapping that is shared, mmap's default, gets large pages by another setting.
     memory = mmap.mmap(-1, size + _LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_HUGEPAGE)
+    with contextlib.suppress(OSError):  # a kernel that was built without them
+        memory.madvise(mmap.MADV_HUGEPAGE)
     block = torch.frombuffer(memory, dtype=torch.uint8)
     start = -block.data_ptr() % _LARGE_PAGE
     return block[start : start + size]

@@ -23,3 +23,20 @@ func.func @kernel_is_a_string(%a: tensor<8xf32>) {
   %0 = "metadef.dispatch"(%a) {kernel = "k0", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: @sizes_of_a_kernel
+// CHECK: "metadef.dispatch"({{.*}}) {kernel = @k0, {{.*}}sizes = {n0 = 8 : i64}}
+func.func @sizes_of_a_kernel(%a: tensor<8xf32>) {
+  %0 = "metadef.dispatch"(%a) {kernel = @k0, sizes = {n0 = 8 : i64}, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @sizes_are_integers(%a: tensor<8xf32>) {
+  // expected-error @+1 {{dispatch-C2: sizes, if given, has an integer of at least 0 for each symbol, got {n0 = "8"}}}
+  %0 = "metadef.dispatch"(%a) {kernel = @k0, sizes = {n0 = "8"}, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
