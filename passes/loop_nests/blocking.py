@@ -126,7 +126,7 @@ def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict
     chunks: dict[int, int] = {}
     # The taps along the rows stay together: which of them are at an edge is known row by row.
     kept = {w.tap for w in stage.inside if w.output == schedule.row_dim}
-    inside = prod(_known(stage.extents[d]) for d in kept)
+    inside = prod(known(stage.extents[d]) for d in kept)
     for d in reversed(stage.reduction_dims):
         extent = stage.extents[d]
         if d in kept:
@@ -140,7 +140,8 @@ def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict
     return dict(reversed(chunks.items()))
 
 
-def _known(extent: Index) -> int:
+def known(extent: Index) -> int:
+    """Return an extent, or 1 where it is not known when the code is built."""
     return extent if isinstance(extent, int) else 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from . import transposed
-from .blocking import TASKS_PER_CORE, Blocking, box_units
+from .blocking import TASKS_PER_CORE, Blocking, box_units, known
 from .grouping import Nest
 from .index_math import Index
 from .schedule import Schedule, Target
@@ -66,8 +66,8 @@ def _reduced_box(stage: Stage, schedule: Schedule, cores: int) -> dict[int, int]
     """
     units = box_units(stage, schedule)
     box = {d: units.get(d, 1) for d in stage.parallel_dims if d in units}
-    depth = prod(_known(stage.extents[d]) for d in stage.reduction_dims)
-    total = prod(-(-_known(stage.extents[d]) // units.get(d, 1)) for d in stage.parallel_dims)
+    depth = prod(known(stage.extents[d]) for d in stage.reduction_dims)
+    total = prod(-(-known(stage.extents[d]) // units.get(d, 1)) for d in stage.parallel_dims)
     work = depth * prod(box.values())
     most = min(_REDUCED_BOX // work, total // (TASKS_PER_CORE * cores))
     for d in reversed(stage.parallel_dims):
@@ -81,10 +81,6 @@ def _reduced_box(stage: Stage, schedule: Schedule, cores: int) -> dict[int, int]
         if turns < blocks:
             break
     return box
-
-
-def _known(extent: Index) -> int:
-    return extent if isinstance(extent, int) else 1
 
 
 def _tiles(nest: Nest, schedules: list[Schedule]) -> dict[int, int]:

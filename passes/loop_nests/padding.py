@@ -1,6 +1,7 @@
 """Padding that nobody makes: a window's taps beside its input are left out of the sum.
 
-What a padded copy would hold there changes nothing: 0 times a weight in a sum, -inf in a maximum.
+What a padded copy would hold there changes nothing: 0 times a weight (a finite one) in a sum, -inf
+in a maximum.
 """
 
 from __future__ import annotations
