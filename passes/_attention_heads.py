@@ -24,7 +24,7 @@ def read_repeated_heads_directly(op: Any) -> ir.Value | None:
     keys, values = _unrepeated(k), _unrepeated(v)
     if keys is None or values is None or shape_of(keys).dims[-3] != shape_of(values).dims[-3]:
         return None
-    return attention(q, keys, values, *mask, causal=boolean(op, "causal"), scale=real(op, "scale"))
+    return attention(q, keys, values, *mask, **_options(op))
 
 
 @pattern("metadef.attention")
@@ -37,7 +37,15 @@ def read_broadcast_mask_directly(op: Any) -> ir.Value | None:
     if stretched is None:
         return None
     source = stretched.operands[0]
-    return attention(q, k, v, source, causal=boolean(op, "causal"), scale=real(op, "scale"))
+    return attention(q, k, v, source, **_options(op))
+
+
+def _options(op: Any) -> dict[str, Any]:
+    return {
+        "causal": boolean(op, "causal"),
+        "scale": real(op, "scale"),
+        "safe": boolean(op, "safe"),
+    }
 
 
 def _unrepeated(value: ir.Value) -> ir.Value | None:

@@ -16,7 +16,7 @@ from metadef.passes.loop_nests.nest import NestEmitter, Threads
 from metadef.passes.loop_nests.packing import pack_operand
 from metadef.passes.loop_nests.padding import merge_padding
 from metadef.passes.loop_nests.schedule import Target, choose
-from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations
+from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations, root
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.passes.loop_nests.streaming import streamed
 from metadef.pipeline import Pass
@@ -176,13 +176,26 @@ def _as_good(target: Target, padded: Stage, bounded: Stage) -> bool:
 def _with_packing(
     run: list[ir.OpView], flat: Callable[[ir.Value], FlatBuffer], target: Target
 ) -> list[ir.OpView]:
-    """Return the run with a copy into panels before each product that wants one."""
+    """Return the run with a copy into panels for each product that wants one.
+
+    A copy comes right after what it reads is written, or first: between two ops that hand each
+    other rows it would keep them from sharing loops.
+    """
     result: list[ir.OpView] = []
     for op in run:
         with op.location:
             copy = pack_operand(op, flat, target)
-        result += [op] if copy is None else [copy, op]
+        if copy is not None:
+            source = root(copy.operands[0])
+            writers = [i for i, other in enumerate(result) if source in _written(other)]
+            result.insert(writers[-1] + 1 if writers else 0, copy)
+        result.append(op)
     return result
+
+
+def _written(op: ir.OpView) -> set[ir.Value]:
+    """Return the buffers that a structured op writes, not the views of them."""
+    return {root(buffer) for buffer in op.outputs}
 
 
 def _barrier(entry: ir.Block) -> None:

@@ -57,8 +57,9 @@ def lower_attention(kernel: Kernel, op: Any) -> list[Value]:
     weights = Value(space, masked)
     if masked is not scores.expr:
         weights = kernel.store(weights)
-    # Rows without keys: all masked, or none there at all. Their result is 0, as in torch.
-    safe = len(operands) == 4 or same(keys, 0) is True
+    # Rows without keys: all masked, or none there at all.
+    masked_out = len(operands) == 4 and boolean(op, "safe")
+    safe = masked_out or same(keys, 0) is True
     top = fold(kernel, weights, "max", [at + 1], None)
     shift = _unless(top.expr, -math.inf, 0.0) if safe else top.expr
     exponential = kernel.store(Value(space, apply("exp", apply("sub", weights.expr, shift))))

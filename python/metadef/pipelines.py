@@ -34,6 +34,7 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
         Stage("eliminate-dead-code", "what nobody reads costs compile time", FRONT),
         Stage("fold-constants", "known at compile time: not computed at run time", FRONT),
         Stage("raise-norms", "a norm in one kernel reads its rows once", FRONT),
+        Stage("raise-attention", "its scores stay in the caches", FRONT),
         Stage("fold-batch-norm", "its scale and shift join the weights before it", FRONT),
         Stage("propagate-layout", "channels last suits convolution kernels", FRONT),
         Stage("choose-convolutions", "tiles of 3x3 windows take a quarter of the products", FRONT),

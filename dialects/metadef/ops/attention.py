@@ -64,7 +64,7 @@ class AttentionOp(MetadefOp, name="attention", traits=[ir.ext.Pure]):
 
     q [B.., H, L, E], k [B.., Hkv, S, E], v [B.., Hkv, S, Ev], H a multiple of Hkv: head h reads
     h // (H / Hkv). A mask of i1 keeps where true; a float one is added. `causal` keeps s <= l. A
-    row with nothing kept gives 0 for an i1 mask.
+    row with nothing kept gives 0 if `safe`, else NaN as a softmax does.
     """
 
     q: Operand
@@ -74,12 +74,14 @@ class AttentionOp(MetadefOp, name="attention", traits=[ir.ext.Pure]):
     result: Result
     causal: Any
     scale: ir.FloatAttr
+    safe: Any
 
     constraints = (C1, C2, C3, C4, C5)
 
     def infer_results(self) -> list[Shaped]:
         boolean(self, "causal")
         real(self, "scale")
+        boolean(self, "safe")
         mask = None if self.mask is None else shape_of(self.mask)
         return [infer(shape_of(self.q), shape_of(self.k), shape_of(self.v), mask)]
 
@@ -92,6 +94,7 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    safe: bool = True,
 ) -> ir.Value:
     """Build attention; `scale` is 1 / sqrt(E) when not given, which needs a static E."""
     shape = shape_of(q)
@@ -99,4 +102,4 @@ def attention(
     if scale is None:
         scale = float(shape.dims[-1].value) ** -0.5
     operands = [q, k, v] if mask is None else [q, k, v, mask]
-    return build(AttentionOp, operands, [result], causal=causal, scale=float(scale))
+    return build(AttentionOp, operands, [result], causal=causal, scale=float(scale), safe=safe)

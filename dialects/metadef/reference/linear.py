@@ -106,7 +106,8 @@ def _attention(op: Any, operands: list[Array], symbols: Symbols) -> Array:
     highest = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(highest), 0, highest))
     total = np.sum(e, axis=-1, keepdims=True)
-    return np.matmul(e / np.where(total == 0, 1, total), v)
+    empty = 1 if op.attributes["safe"].value else np.nan
+    return np.matmul(e / np.where(total == 0, empty, total), v)
 
 
 FUNCTIONS = {
