@@ -7,7 +7,7 @@ from math import prod
 from . import transposed
 from .blocking import TASKS_PER_CORE, Blocking, box_units, known
 from .grouping import Nest
-from .index_math import Index
+from .index_math import Index, ceildiv, maximum, mul
 from .schedule import Schedule, Target
 from .stage import Stage
 
@@ -42,6 +42,25 @@ def box_sizes(
             size = _pointwise_box(first, schedules[0], dim)
         boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
     return [(extent, max(size, 1)) for extent, size in boxes]
+
+
+def even_sizes(
+    nest: Nest, schedules: list[Schedule], boxes: list[tuple[Index, int]], counts: list[Index]
+) -> list[Index]:
+    """Return the sizes of boxes that are even where an extent is not known: 64 rows in boxes of at
+    most 60 are 36 and 28 of them, in register blocks of 6, and not 60 and 4."""
+    units = [1] * len(boxes)
+    for common, schedule in zip(nest.common, schedules, strict=True):
+        for d, unit in ((schedule.lanes, schedule.panel), (schedule.row_dim, schedule.rows)):
+            if d in common:
+                units[common.index(d)] = max(units[common.index(d)], unit)
+    sizes: list[Index] = []
+    for (extent, size), count, unit in zip(boxes, counts, units, strict=True):
+        if isinstance(extent, int) or size % unit or size == unit:
+            sizes.append(size)
+        else:
+            sizes.append(mul(ceildiv(ceildiv(extent, unit), maximum(count, 1)), unit))
+    return sizes
 
 
 def _pointwise_box(stage: Stage, schedule: Schedule, dim: int) -> int:

@@ -15,7 +15,7 @@ from .access import Access, FlatBuffer
 from .block import BlockEmitter, Chunk
 from .blocking import Blocking, block_for_caches, rows_in, rows_size, sums_in, sums_size
 from .body import Lanes
-from .boxes import box_sizes, task_order
+from .boxes import box_sizes, even_sizes, task_order
 from .cells import BlockCells, Vector, moved
 from .control import branch, loop
 from .grouping import Nest
@@ -59,6 +59,7 @@ class NestEmitter:
         boxes = box_sizes(nest, schedules, blocking, self.target.cores)
         order = task_order(nest, schedules, self.target, blocking)
         counts = [ceildiv(extent, size) for extent, size in boxes]
+        sizes = even_sizes(nest, schedules, boxes, counts)
         total: Index = 1
         for count in counts:
             total = mul(total, count)
@@ -72,16 +73,17 @@ class NestEmitter:
                 at[c], left = rem(left, counts[c]), div(left, counts[c])
             if order and counts[order[0]] != 1:
                 at[order[0]] = left
-            self._split_tails(boxes, counts, at, box)
+            extents = [extent for extent, _ in boxes]
+            self._split_tails(extents, sizes, at, box)
             return []
 
-        following = (order[-1], boxes[order[-1]][1]) if order else None
+        following = (order[-1], sizes[order[-1]]) if order else None
 
-        def box(bases: list[Index], sizes: list[Index]) -> None:
+        def box(bases: list[Index], turns: list[Index]) -> None:
             if blocking is not None:
-                self._product(nest.stages[0], schedules[0], blocking, bases, sizes, sums, rows)
+                self._product(nest.stages[0], schedules[0], blocking, bases, turns, sums, rows)
             else:
-                self._box(nest, schedules, bases, sizes, private, following)
+                self._box(nest, schedules, bases, turns, private, following)
 
         lower, upper = self._share(total)
         loop(lower, upper, 1, [], one_task)
@@ -112,38 +114,36 @@ class NestEmitter:
 
     def _split_tails(
         self,
-        boxes: list[tuple[Index, int]],
-        counts: list[Index],
+        extents: list[Index],
+        sizes: list[Index],
         at: list[Index],
         box: Callable[[list[Index], list[Index]], None],
     ) -> None:
         """Build the box for whole tiles, and again for the last ones where they are smaller."""
+        bases = [mul(i, size) for i, size in zip(at, sizes, strict=True)]
 
-        def build(c: int, sizes: list[Index]) -> None:
-            if c == len(boxes):
-                box([mul(i, size) for i, (_, size) in zip(at, boxes, strict=True)], sizes)
+        def build(c: int, turns: list[Index]) -> None:
+            if c == len(extents):
+                box(bases, turns)
                 return
-            extent, size = boxes[c]
-            tail: Index
-            if isinstance(extent, int):
-                tail = extent % size
-                if not tail or extent < size:
-                    build(c + 1, [*sizes, size])
-                    return
-            elif size == 1:
-                build(c + 1, [*sizes, 1])
+            extent, size = extents[c], sizes[c]
+            if not isinstance(extent, int) or not isinstance(size, int):
+                left = 1 if size == 1 else minimum(sub(extent, bases[c]), size)
+                build(c + 1, [*turns, left])
                 return
-            else:
-                tail = minimum(sub(extent, mul(at[c], size)), size)
+            tail = extent % size
+            if not tail or extent < size:
+                build(c + 1, [*turns, size])
+                return
             last = ir.arith.cmpi(
-                ir.arith.CmpIPredicate.slt, value(sub(extent, mul(at[c], size))), value(size)
+                ir.arith.CmpIPredicate.slt, value(sub(extent, bases[c])), value(size)
             )
             choice = ir.scf.IfOp(last, has_else=True)
             with ir.InsertionPoint(choice.then_block):
-                build(c + 1, [*sizes, tail])
+                build(c + 1, [*turns, tail])
                 ir.scf.YieldOp([])
             with ir.InsertionPoint(choice.else_block):
-                build(c + 1, [*sizes, size])
+                build(c + 1, [*turns, size])
                 ir.scf.YieldOp([])
 
         build(0, [])
@@ -155,7 +155,7 @@ class NestEmitter:
         bases: list[Index],
         sizes: list[Index],
         private: dict[ir.Value, PrivateTile],
-        following: tuple[int, int] | None,
+        following: tuple[int, Index] | None,
     ) -> None:
         """Run every stage over the box at `bases`; `following` is the loop that goes on to the next
         box, and its step."""

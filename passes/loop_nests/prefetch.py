@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from metadef import ir
 
 from .access import Access
-from .index_math import Index, add, mul, sub, value
+from .index_math import Index, add, ceildiv, mul, sub, value
 from .memory import Point
 from .schedule import Schedule
 from .stage import Stage
@@ -43,19 +43,19 @@ class Prefetch:
     lanes: int
     width: int
     step: int
-    blocks: tuple[tuple[int, int, int], ...]
+    blocks: tuple[tuple[int, int, Index], ...]
     bounds: tuple[tuple[Index, Index], ...]
 
     def of_block(self, block: Point) -> Callable[[Point], None]:
         """Return what builds the fetch at a point of the reduction of the block at `block`."""
         number: Index = 0
-        count = 1
+        count: Index = 1
         for d, turns, blocks in self.blocks:
             base, _ = self.bounds[d]
             number = add(number, mul(_divided(sub(block[d], base), turns), count))
-            count *= blocks
+            count = mul(count, blocks)
         base, depth = self.bounds[self.step]
-        share = -(-self.width // count)
+        share = ceildiv(self.width, count)
         corner = list(block)
         corner[self.lanes] = add(block[self.lanes], self.width)
         corner[self.step] = base
@@ -119,7 +119,7 @@ def next_rows(
     return NextRows(rows[0], row_dim, step, schedule.rows, tuple(bounds))
 
 
-def next_box(stages: list[Stage], common: list[list[int]], c: int, size: int) -> dict[int, Index]:
+def next_box(stages: list[Stage], common: list[list[int]], c: int, size: Index) -> dict[int, Index]:
     """Return, for the last of `stages` under common loops, its inputs to be fetched for the next
     box along common loop `c`: how far away it reads there.
 
@@ -163,11 +163,11 @@ def next_panel(
     if len(panels) != 1 or panels[0].strides[step] != schedule.panel:
         return None
     blocks = []
-    total = 1
+    total: Index = 1
     for d in [row_dim, *(d for d in reversed(list(box)) if d not in (row_dim, lanes))]:
         turns = schedule.rows if d == row_dim else 1
-        blocks.append((d, turns, -(-box[d] // turns)))
-        total *= blocks[-1][2]
+        blocks.append((d, turns, ceildiv(bounds[d][1], turns)))
+        total = mul(total, blocks[-1][2])
     if total == 1:
         return None
     return Prefetch(panels[0], lanes, schedule.panel, step, tuple(blocks), tuple(bounds))
