@@ -8,30 +8,15 @@ and the project's own dialects are loaded.
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch_mlir import passmanager, rewrite
 from torch_mlir._mlir_libs import _mlir
-from torch_mlir.dialects import (
-    arith,
-    bufferization,
-    builtin,
-    ext,
-    func,
-    linalg,
-    llvm,
-    math,
-    memref,
-    quant,
-    scf,
-    tensor,
-    transform,
-    ub,
-    vector,
-)
-from torch_mlir.dialects import torch as torch_dialect  # makes torch-mlir's own passes known
+from torch_mlir._mlir_libs._torchMlir import register_dialect  # makes torch-mlir's passes known
+from torch_mlir.dialects import ext
 from torch_mlir.ir import *  # noqa: F403
 from torch_mlir.ir import (  # by name, so that the type checker takes them for types
     AffineExpr,
@@ -73,10 +58,22 @@ from torch_mlir.ir import (  # by name, so that the type checker takes them for 
 
 from metadef.diagnostics import MetadefError
 
-if TYPE_CHECKING:
+#: upstream dialects that are asked for here; they load on demand, as some are large
+_DIALECTS = frozenset(
+    "arith bufferization builtin func linalg llvm math memref quant scf tensor transform ub "
+    "vector".split()
+)
 
-    def __getattr__(name: str) -> Any:
-        """Tell the type checker that the names from native modules exist; it cannot see them."""
+
+def __getattr__(name: str) -> Any:
+    """Load a dialect when it is first used.
+
+    It also tells the type checker that the names from native modules exist; it cannot see them.
+    """
+    if name not in _DIALECTS:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals()[name] = dialect = importlib.import_module(f"torch_mlir.dialects.{name}")
+    return dialect
 
 
 # Where the bindings look for the module of a dialect; without it they search, and fail, each time
@@ -93,7 +90,7 @@ def make_context() -> Context:
 
     context = Context()
     context.enable_multithreading(False)
-    torch_dialect.register_dialect(context)
+    register_dialect(context)
     with _loading, context, Location.unknown():
         load_dialects()
     return context
