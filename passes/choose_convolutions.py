@@ -9,7 +9,8 @@ import numpy as np
 
 from metadef import ir
 from metadef.cost.convolution import Convolution, cheapest_tile, direct_cycles, winograd_cycles
-from metadef.device import spec as device
+from metadef.device import attribute as device
+from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, location_text, near_names
 from metadef.dialects.metadef.attributes import integer, integers, text
 from metadef.dialects.metadef.ops.constant import constant
@@ -79,9 +80,7 @@ class ChooseConvolutions(Pass):
                     _choose(op, once, spec, least)
 
 
-def _choose(
-    op: Any, once: set[ir.Value], spec: device.DeviceSpec | None, least: dict[str, int]
-) -> None:
+def _choose(op: Any, once: set[ir.Value], spec: DeviceSpec | None, least: dict[str, int]) -> None:
     """Replace a convolution where that is wanted, by its attribute or its cost."""
     forced = _algorithm(op)
     problem = _problem(op, once)

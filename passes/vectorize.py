@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from metadef import ir
-from metadef.device import spec as device
+from metadef.device import attribute as device
 from metadef.forms import BUFFERS
 from metadef.passes.loop_nests.access import FlatBuffer, flatten
 from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills

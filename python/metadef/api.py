@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from metadef.device.spec import DeviceSpec
     from metadef.frontend.compiled_model import CompiledModel
-    from metadef.frontend.compiler import Options
+    from metadef.frontend.options import Options
     from metadef.frontend.report import Check, Progress
 
 
@@ -72,7 +72,7 @@ def _options(
     print_ir_after_all: bool,
     ir_dir: str | Path | None,
 ) -> Options:
-    from metadef.frontend.compiler import default_options
+    from metadef.frontend.options import default_options
 
     return default_options(
         device=device,

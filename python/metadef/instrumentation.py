@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from metadef import ir
+if TYPE_CHECKING:
+    from metadef import ir
 
 #: in `Printing.before` and `Printing.after`: every pass
 ALL = frozenset({"*"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from metadef import ir
@@ -99,3 +99,12 @@ def stage_checker(name: str) -> Callable[[Step, ir.Operation], None]:
         check_stage(module, stage)
 
     return check
+
+
+def stage_names(steps: Sequence[Step]) -> list[str]:
+    """Return a name for each step; that of a pass which runs again ends in its number."""
+    names: list[str] = []
+    for step in steps:
+        again = sum(name.split("#")[0] == step.name() for name in names)
+        names.append(f"{step.name()}#{again + 1}" if again else step.name())
+    return names

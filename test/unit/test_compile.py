@@ -18,6 +18,7 @@ from metadef.device.probe import probe
 from metadef.device.spec import DeviceSpec, Figures
 from metadef.diagnostics import MetadefError, PipelineError
 from metadef.pipeline import parse_passes, run_passes
+from metadef.runtime.back_graph_reader import read_plan
 from metadef.runtime.cache import Cache
 from metadef.runtime.program import build_program
 from metadef.symbolic import Dim
@@ -51,7 +52,7 @@ def test_compiles_once_and_then_reads_the_cache(module: ir.Module, tmp_path: Pat
     names = list(first)
     assert heard == [(n, False) for n in names] + [(n, True) for n in names]
     x = torch.randn(5, 32)
-    (got,) = build_program(module, again, {}, threads=2)([x], {"B": 5})
+    (got,) = build_program(read_plan(module), again, {}, threads=2)([x], {"B": 5})
     expected = x.double().softmax(1).softmax(1)
     torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-7)
 

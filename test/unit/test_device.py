@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from metadef import ir
+from metadef.device import attribute as device
 from metadef.device import descriptor, spec
 from metadef.device.probe import Host, probe, probe_host
 from metadef.device.spec import Cache, DeviceSpec, Figures, Instruction
@@ -46,8 +47,8 @@ def test_json_round_trip() -> None:
 def test_attribute_round_trip_through_text() -> None:
     with ir.make_context(), ir.Location.unknown():
         module = ir.Module.create()
-        module.operation.attributes[spec.ATTRIBUTE] = BOARD.attribute()
-        assert spec.of(ir.Module.parse(str(module))) == BOARD
+        module.operation.attributes[device.ATTRIBUTE] = device.attribute_of(BOARD)
+        assert device.of(ir.Module.parse(str(module))) == BOARD
 
 
 def test_file_round_trip(tmp_path: Path) -> None:
@@ -135,9 +136,9 @@ def test_module_without_a_device_is_refused(attribute: str | None, message: str)
     with ir.make_context(), ir.Location.unknown():
         module = ir.Module.create()
         if attribute:
-            module.operation.attributes[spec.ATTRIBUTE] = ir.Attribute.parse(attribute)
+            module.operation.attributes[device.ATTRIBUTE] = ir.Attribute.parse(attribute)
         with pytest.raises(DeviceError) as caught:
-            spec.of(module)
+            device.of(module)
     assert message in str(caught.value)
 
 

@@ -10,8 +10,16 @@ from torch import nn
 import metadef
 from metadef.device.probe import probe
 from metadef.frontend.export import export
-from metadef.frontend.graph_cache import Front, find_front, graph_key, keep_front
+from metadef.frontend.graph_cache import (
+    Front,
+    compress_texts,
+    find_front,
+    graph_key,
+    keep_front,
+)
+from metadef.runtime.back_graph import BackGraph, Plan
 from metadef.runtime.cache import Cache
+from metadef.symbolic import Dim
 
 
 @pytest.fixture(autouse=True)
@@ -90,11 +98,14 @@ def test_a_damaged_entry_is_compiled_again(tmp_path: Path) -> None:
 
 def test_a_front_without_a_key_is_not_kept(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    front = Front("source", "back", (("import", 3),))
+    graph = BackGraph((), (), (), (), {}, Dim.of(0), Dim.of(0))
+    front = Front(Plan(graph), (("import", 3),), compress_texts("source", "back"))
     keep_front(cache, None, front)
     assert find_front(cache, None) is None and not list(tmp_path.rglob("*.entry"))
     keep_front(cache, "0" * 64, front)
-    assert find_front(cache, "0" * 64) == front
+    found = find_front(cache, "0" * 64)
+    assert found == front
+    assert (found.source, found.back) == ("source", "back")
 
 
 def _from_ahead(compiled: object) -> bool:

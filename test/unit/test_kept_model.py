@@ -1,8 +1,12 @@
 """A compiled model is found again by replaying its ops, and never taken for another."""
 
+import math
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +215,34 @@ def test_one_model_is_compiled_by_several_threads_at_once() -> None:
         compiled = list(executor.map(lambda _: metadef.compile(model, (X,)), range(8)))
     for each in compiled:
         torch.testing.assert_close(each(X), expected)
+
+
+def test_builtins_on_tensors_are_ops_when_replayed_too() -> None:
+    class Clipped(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return max(min(x, 1.5), x * math.pow(2, 3)) + max(0, 1)
+
+    compiled, _ = _compile_twice(Clipped, X)
+    assert not _was_exported(compiled)
+    torch.testing.assert_close(compiled(X), torch.maximum(X.clamp(max=1.5), X * 8) + 1)
+
+
+_COMPILE_AND_RUN = """
+import sys
+import torch
+import metadef
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.LayerNorm(8)).eval()
+x = torch.randn(3, 4)
+result = metadef.compile(model, (x,))(x)
+heavy = ("torch_mlir", "llvmlite.binding", "sympy", "torch._dynamo")
+print(*(name for name in heavy if name in sys.modules))
+torch.testing.assert_close(result, model(x).detach())
+"""
+
+
+def test_a_kept_model_needs_no_compiler_in_memory() -> None:
+    command = [sys.executable, "-c", _COMPILE_AND_RUN]
+    run = partial(subprocess.run, command, stdout=subprocess.PIPE, text=True, check=True)
+    assert "torch_mlir" in run().stdout
+    assert run().stdout.split() == []

@@ -16,6 +16,7 @@ from metadef.codegen.llvm import host_target, llvm_ir, object_code
 from metadef.diagnostics import MetadefError
 from metadef.passes.lower_to_llvm import LowerToLlvm
 from metadef.pipeline import run_passes
+from metadef.runtime.back_graph_reader import read_plan
 from metadef.runtime.program import Program, build_program
 from metadef.symbolic import Dim
 
@@ -101,7 +102,7 @@ def program(
         for op in list(ir.operations(module)):
             if op.operation.name == "func.call":
                 _dispatch(op)
-        return build_program(module, kernels, weights or {}, threads)
+        return build_program(read_plan(module), kernels, weights or {}, threads)
 
 
 def _dispatch(call: ir.OpView) -> None:

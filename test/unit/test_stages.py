@@ -12,8 +12,8 @@ import metadef
 from metadef.codegen.stages import ASSEMBLY, LLVM_IR, kernel_stages
 from metadef.diagnostics import MetadefError
 from metadef.frontend.compiled_model import CompiledModel
-from metadef.frontend.stages import IMPORT, stage_names
-from metadef.pipelines import passes_of
+from metadef.frontend.stages import IMPORT
+from metadef.pipelines import passes_of, stage_names
 
 FRONT = [IMPORT, *stage_names(passes_of("front"))]
 PASSES = [stage for stage in kernel_stages() if stage not in (LLVM_IR, ASSEMBLY)]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metadef import ir
-from metadef.codegen.kernel import CompiledKernel
+from metadef.codegen.kernel import KERNEL, CompiledKernel
 from metadef.codegen.llvm import Target, llvm_ir, object_code
-from metadef.device import spec as device
+from metadef.device import attribute as device
+from metadef.device.spec import DeviceSpec
 from metadef.pass_runner import PassRunner
 from metadef.pipelines import passes_of
 from metadef.symbolic import Dim
-
-#: the name of the function in a kernel's text
-KERNEL = "kernel"
 
 
 def build_kernel(
@@ -47,7 +45,7 @@ def build_kernel(
         return _described(exported, symbol, code)
 
 
-def target_of(spec: device.DeviceSpec) -> Target:
+def target_of(spec: DeviceSpec) -> Target:
     """Return what LLVM must know of a device."""
     return Target(spec.triple, spec.cpu, spec.features, spec.vector_bits)
 

@@ -5,26 +5,24 @@ kernels = compile_kernels(module, spec, cache=default_cache())
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import importlib.resources
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from importlib.resources.abc import Traversable
 
-from metadef import __version__, ir
-from metadef.codegen import llvm
-from metadef.codegen.build import KERNEL
-from metadef.codegen.kernel import CompiledKernel
+from metadef import ir
+from metadef.codegen.kernel import KERNEL, CompiledKernel
 from metadef.codegen.protocol import Message
+from metadef.codegen.version import compiler_version
 from metadef.codegen.workers import WORKERS, WorkerCrash
+from metadef.device.attribute import ATTRIBUTE, attribute_of
 from metadef.device.spec import DeviceSpec, Figures
 from metadef.diagnostics import MetadefError, PipelineError
 from metadef.pipelines import pipeline_text
-from metadef.runtime.back_graph import Arena, find_function, read_function
+from metadef.runtime.back_graph import Arena
+from metadef.runtime.back_graph_reader import read_plan
 from metadef.runtime.cache import Cache
 
 #: called with a kernel's name and whether it came from the cache
@@ -92,18 +90,6 @@ def compile_kernels(
     return {s.name: replace(compiled[s.key], name=s.name, key=s.key) for s in sources}
 
 
-def kept_kernels(keys: Mapping[str, str], cache: Cache) -> dict[str, CompiledKernel] | None:
-    """Return the kernels that `compile_kernels` kept, by their names' keys; None if one is gone."""
-    found = {key: cache.get(key) for key in dict.fromkeys(keys.values())}
-    kernels = {}
-    for name, key in keys.items():
-        content = found[key]
-        if content is None:
-            return None
-        kernels[name] = replace(CompiledKernel.from_bytes(name, content), key=key)
-    return kernels
-
-
 def warm_up(jobs: int = 2) -> None:
     """Start the workers ahead of need: they load MLIR while the model is being captured."""
     WORKERS.start(jobs)
@@ -141,39 +127,15 @@ def _kernels(module: ir.Module) -> Iterator[tuple[ir.OpView, bool]]:
             yield op, op.name.value not in in_place
 
 
-@functools.cache
-def compiler_version() -> str:
-    """Return what tells this state of the compiler from others: versions, hash of its source."""
-    digest = hashlib.sha256()
-    for name, content in _source_files(importlib.resources.files("metadef"), ""):
-        digest.update(f"{name} {len(content)}\n".encode())
-        digest.update(content)
-    return f"metadef {__version__} {digest.hexdigest()} {llvm.version()}"
-
-
-def _source_files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
-    for file in sorted(folder.iterdir(), key=lambda f: f.name):
-        name = f"{path}/{file.name}"
-        if file.is_dir():
-            if file.name != "__pycache__":
-                yield from _source_files(file, name)
-        elif file.name.endswith(".py"):
-            yield name, file.read_bytes()
-
-
 def _dispatched(module: ir.Module) -> tuple[set[str], set[str]]:
     """Return the kernels that some dispatch runs in place, and all that are dispatched."""
     in_place: set[str] = set()
     used: set[str] = set()
-    for name in ("init", "main"):
-        function = find_function(module, name)
-        if function is None:
-            continue
-        for step in read_function(function).steps:
-            used.add(step.kernel)
-            places = {b.offset for b in step.reads if isinstance(b, Arena)}
-            if any(isinstance(b, Arena) and b.offset in places for b in step.writes):
-                in_place.add(step.kernel)
+    for step in read_plan(module).steps:
+        used.add(step.kernel)
+        places = {b.offset for b in step.reads if isinstance(b, Arena)}
+        if any(isinstance(b, Arena) and b.offset in places for b in step.writes):
+            in_place.add(step.kernel)
     return in_place, used
 
 
@@ -193,7 +155,7 @@ def _kernel_module(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) 
     module = ir.Module.create()
     # What code generation does not read stays out of the text, and so out of the key.
     spec = replace(spec, name="device", measured=Figures())
-    module.operation.attributes["device.spec"] = spec.attribute()
+    module.operation.attributes[ATTRIBUTE] = attribute_of(spec)
     kernel = function.operation.clone(ip=ir.InsertionPoint(module.body))
     if "sym_visibility" in kernel.attributes:
         del kernel.attributes["sym_visibility"]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from metadef.runtime.cache import Cache
 from metadef.symbolic import Dim
+
+#: the name of the function in a kernel's text
+KERNEL = "kernel"
 
 
 @dataclass(frozen=True)
@@ -51,3 +56,15 @@ class CompiledKernel:
             thread_scratch=header["thread_scratch"],
             serial=header["serial"],
         )
+
+
+def kept_kernels(keys: Mapping[str, str], cache: Cache) -> dict[str, CompiledKernel] | None:
+    """Return the kernels that `compile_kernels` kept, by their names' keys; None if one is gone."""
+    found = {key: cache.get(key) for key in dict.fromkeys(keys.values())}
+    kernels = {}
+    for name, key in keys.items():
+        content = found[key]
+        if content is None:
+            return None
+        kernels[name] = replace(CompiledKernel.from_bytes(name, content), key=key)
+    return kernels

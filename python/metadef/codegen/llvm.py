@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-import llvmlite
 import llvmlite.binding as llvm
 
 from metadef import ir
@@ -39,11 +38,6 @@ class Optimisation:
     loop_unrolling: bool = False
     loop_vectorization: bool = True
     slp_vectorization: bool = False
-
-
-def version() -> str:
-    """Return the versions of the code generators, part of every cache key."""
-    return f"llvmlite {llvmlite.__version__} llvm {'.'.join(map(str, llvm.llvm_version_info))}"
 
 
 def host_target() -> Target:

@@ -9,6 +9,11 @@ from typing import IO, Any
 
 _LENGTHS = struct.Struct("<QQ")
 
+#: a line with this mark on standard error says what the worker is about to do
+STAGE_MARK = "metadef stage: "
+#: exit code of a worker that left because nobody asked
+IDLE_EXIT = 75
+
 
 @dataclass(frozen=True)
 class Message:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from metadef import ir
 from metadef.codegen.build import target_of
 from metadef.codegen.llvm import assembly, llvm_ir
-from metadef.device import spec as device
+from metadef.device import attribute as device
 from metadef.instrumentation import Printing
 from metadef.pass_runner import PassRunner
 from metadef.pipelines import passes_of

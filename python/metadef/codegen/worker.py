@@ -1,8 +1,9 @@
 """The compiler's worker process, `python -m metadef.codegen.worker`: answers till its input ends.
 
 A request's header has `op`: `build` (`symbol`; the body is a kernel's text) is answered by
-`CompiledKernel.to_bytes()`. A failure is answered by a header with `error`, its text, and `kind`:
-`user` for a MetadefError. It never imports torch, and leaves when nobody asks for a while.
+`CompiledKernel.to_bytes()`; `object` (the body is LLVM IR) by object code for this machine. A
+failure is answered by a header with `error`, its text, and `kind`: `user` for a MetadefError. It
+never imports torch, and leaves when nobody asks for a while.
 """
 
 from __future__ import annotations
@@ -15,16 +16,13 @@ from typing import BinaryIO
 
 from metadef import ir
 from metadef.codegen.build import build_kernel
-from metadef.codegen.protocol import Message, receive, send
+from metadef.codegen.llvm import host_target, object_code
+from metadef.codegen.protocol import IDLE_EXIT, STAGE_MARK, Message, receive, send
 from metadef.diagnostics import MetadefError
 from metadef.pipelines import passes_of
 
-#: a line with this mark on standard error says what the worker is about to do
-STAGE_MARK = "metadef stage: "
 #: a worker without a request for this many seconds gives its memory back
 IDLE_SECONDS = 60.0
-#: exit code of a worker that left for that
-IDLE_EXIT = 75
 
 
 def main() -> None:
@@ -60,6 +58,8 @@ def _answer(request: Message) -> Message:
 
 def _serve(request: Message) -> Message:
     operation = request.header["op"]
+    if operation == "object":
+        return Message({}, object_code(request.body.decode(), host_target()))
     assert operation == "build", f"unknown request '{operation}'"
     kernel = build_kernel(
         request.body.decode(),

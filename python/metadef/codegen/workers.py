@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from metadef.codegen.protocol import Message, receive, send
-from metadef.codegen.worker import IDLE_EXIT, STAGE_MARK
+from metadef.codegen.protocol import IDLE_EXIT, STAGE_MARK, Message, receive, send
 
 #: a request that takes longer than this many seconds is taken for an endless loop
 LIMIT_SECONDS = 600.0
@@ -34,6 +33,20 @@ class _WorkerLeft(Exception):
     """The process ended itself, idle, just before the request."""
 
 
+def command(program: str) -> list[str]:
+    """Return the command that runs the module `program` in a process with `environment()`."""
+    return [sys.executable, "-P", "-m", program]
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which Python finds metadef where this process has it."""
+    import metadef
+
+    (package, *_) = metadef.__path__
+    paths = [str(Path(package).parent), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+
+
 @dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[bytes]
@@ -41,18 +54,14 @@ class _Worker:
 
     @staticmethod
     def start(program: str) -> _Worker:
-        """Start the module `program`, which finds metadef where this process has it."""
-        import metadef
-
-        (package, *_) = metadef.__path__
-        paths = [str(Path(package).parent), os.environ.get("PYTHONPATH", "")]
+        """Start the module `program`."""
         log = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the process
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", program],
+            command(program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)},
+            env=environment(),
             start_new_session=True,  # Ctrl-C is for the parent, which then ends its workers
         )
         return _Worker(process, log)

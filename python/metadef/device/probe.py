@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from metadef.device.instructions import find_instructions, find_vectors, native_types
@@ -13,31 +14,42 @@ from metadef.device.spec import Cache, DeviceSpec, Figures
 
 
 @dataclass(frozen=True)
-class Host:
-    """What LLVM and the operating system say at once; the rest is read from files."""
+class Cpu:
+    """What LLVM says of a processor; `features` as in `+avx512f,-sse4a`."""
 
     triple: str
     cpu: str
     features: str
+
+
+@dataclass(frozen=True)
+class Host(Cpu):
+    """What LLVM and the operating system say at once; the rest is read from files."""
+
     processors: frozenset[int]
 
 
 @functools.cache
 def probe() -> DeviceSpec:
     """Return this machine's spec, probed once a process."""
-    return probe_host(this_host())
+    return probe_host(host_of(ask_llvm()))
 
 
-def this_host() -> Host:
-    """Ask LLVM for the CPU, and the system for the processors that this process may run on."""
+def ask_llvm() -> Cpu:
+    """Ask LLVM for this machine's CPU."""
     import llvmlite.binding as llvm
 
+    features = llvm.get_host_cpu_features().flatten()
+    return Cpu(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+
+
+def host_of(cpu: Cpu) -> Host:
+    """Ask the system for the processors, of this kind, that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         processors = frozenset(os.sched_getaffinity(0))
     else:
         processors = frozenset(range(os.cpu_count() or 1))
-    features = llvm.get_host_cpu_features().flatten()
-    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, processors)
+    return Host(cpu.triple, cpu.cpu, cpu.features, processors)
 
 
 def probe_host(host: Host, root: Path = Path("/")) -> DeviceSpec:
@@ -201,3 +213,7 @@ def _read(path: Path) -> str | None:
         return path.read_text(errors="replace").strip()
     except OSError:
         return None
+
+
+if __name__ == "__main__":  # for a process that does not want LLVM in its memory
+    print(json.dumps(asdict(ask_llvm())))

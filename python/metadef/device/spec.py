@@ -11,12 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from metadef import ir
 from metadef.device.schema import validate
-from metadef.diagnostics import DeviceError
-
-#: the module's attribute
-ATTRIBUTE = "device.spec"
 
 
 @dataclass(frozen=True)
@@ -94,49 +89,6 @@ class DeviceSpec:
         data.pop("measured", None)
         return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
-    def attribute(self) -> ir.Attribute:
-        """Return the spec as a `#device.spec` attribute in the current context."""
-        from metadef.dialects.device.dialect import SpecAttr
-
-        return SpecAttr.get(_to_attribute(to_data(self)))
-
-
-def of(module: ir.Module | ir.Operation) -> DeviceSpec:
-    """Return the device that a module is compiled for.
-
-    Raises:
-        DeviceError: the module has no `device.spec`, or a malformed one.
-    """
-    attributes = module.operation.attributes
-    if ATTRIBUTE not in attributes:
-        raise DeviceError(
-            f"module: expected the attribute '{ATTRIBUTE} = #device.spec<{{...}}>', got none"
-        )
-    return from_attribute(attributes[ATTRIBUTE])
-
-
-def from_attribute(attribute: ir.Attribute) -> DeviceSpec:
-    """Return the spec that a `#device.spec` attribute holds.
-
-    Raises:
-        DeviceError: another attribute, or a field is missing, unknown or out of range.
-    """
-    from metadef.dialects.device.dialect import SpecAttr
-
-    if not isinstance(attribute, SpecAttr):
-        raise DeviceError(
-            f"attribute '{ATTRIBUTE}': expected #device.spec<{{...}}>, got {attribute}"
-        )
-    text = str(attribute.traits)
-    if text not in _KNOWN:
-        traits = _from_attribute(ir.DictAttr(attribute.traits))
-        _KNOWN[text] = from_data(traits, f"attribute '{ATTRIBUTE}'")
-    return _KNOWN[text]
-
-
-#: specs by the text of their attribute: every kernel of a model has the same
-_KNOWN: dict[str, DeviceSpec] = {}
-
 
 def to_data(spec: DeviceSpec) -> dict[str, Any]:
     """Return the spec as plain data for JSON: what is not known is left out."""
@@ -168,25 +120,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, tuple | list) else value
-
-
-def _to_attribute(value: Any) -> ir.Attribute:
-    if isinstance(value, dict):
-        return ir.DictAttr.get({k: _to_attribute(v) for k, v in value.items()})
-    if isinstance(value, list):
-        return ir.ArrayAttr.get([_to_attribute(v) for v in value])
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    return ir.FloatAttr.get(ir.F64Type.get(), value)
-
-
-def _from_attribute(attribute: ir.Attribute) -> Any:
-    if isinstance(attribute, ir.DictAttr):
-        return {a.name: _from_attribute(a.attr) for a in attribute}
-    if isinstance(attribute, ir.ArrayAttr):
-        return [_from_attribute(a) for a in attribute]
-    if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr):
-        return attribute.value
-    return str(attribute)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import fx
@@ -14,45 +14,10 @@ from torch.fx._lazy_graph_module import _make_graph_module
 
 from metadef.symbolic import Dim
 
+from .bindings import Mutation, Output, Source
 from .strided_views import Layout, settle_strided_views
 from .symbols import Symbols, UnsupportedExpressionError
 from .weights import WeightStore
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the value of a placeholder comes from.
-
-    argument: leaf `index` of the flattened call; weight: tensor `name` of the store, frozen;
-    state: tensor `name` of the store, read at every call because the model writes to it.
-    """
-
-    kind: Literal["argument", "weight", "state"]
-    index: int = -1
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Output:
-    """What one leaf of the model's result is.
-
-    value: output `index` of the graph; argument: leaf `index` of the call itself; weight: tensor
-    `name` of the store; size: the integer `dim`; constant: `constant` as it is.
-    """
-
-    kind: Literal["value", "argument", "weight", "size", "constant"]
-    index: int = -1
-    name: str = ""
-    dim: Dim | None = None
-    constant: Any = None
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """Output `value` of the graph is written back to an argument or to a tensor of the store."""
-
-    value: Output
-    target: Source
 
 
 @dataclass

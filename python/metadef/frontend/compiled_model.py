@@ -17,26 +17,18 @@ from metadef.diagnostics import MetadefError, near_names
 from metadef.profiling.spans import Round
 
 from .ahead import Ahead
-from .compiler import (
-    CompiledGraph,
-    Options,
-    Part,
-    compile_graph,
-    load_kept,
-    plan_of,
-    tell_stages,
-)
-from .export import as_call, export
-from .interface import Interface
+from .interface import Interface, as_call
 from .kept_model import KeptModel, find_model, keep_model, looks_key, trace_model
-from .kernels import KernelSummary
 from .native import NativeGraph, Results
+from .options import Options
+from .part import CompiledGraph, Part, load_kept, plan_of, tell_stages
 from .report import Progress, Report, Timeline
 from .signature import Signature
-from .stages import join_texts, stage_text
 
 if TYPE_CHECKING:
     from metadef.profiling.profile import Profile
+
+    from .kernels import KernelSummary
 
 #: calls before a profile's own
 _WARM_UP = 3
@@ -100,6 +92,8 @@ class CompiledModel:
         Raises:
             MetadefError: no such stage, no such kernel, or no stage of a kernel.
         """
+        from .stages import join_texts, stage_text
+
         names = [summary.name for summary in self.kernels]
         if kernel is not None and kernel not in names:
             near = near_names(kernel, names) or f"; the kernels are {', '.join(names)}"
@@ -225,6 +219,9 @@ def _compile(
         found = _compile_traced(module, args, kwargs, kept, ahead, timeline)
         if found is not None:
             return found
+    from .compiler import compile_graph  # from here on it takes MLIR
+    from .export import export
+
     with timeline.stage("export"):
         exported = export(module, args, kwargs, dynamic_shapes)
     timeline.add("export", 0.0, exported.nodes)

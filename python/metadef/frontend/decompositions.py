@@ -14,6 +14,7 @@ from torch._decomp import get_decompositions, global_decomposition_table
 from metadef.passes.torch_ops.registry import conversions, is_modelled
 
 from .composite_ops import COMPOSITE_OPS
+from .node_names import torch_op_name
 from .special_functions import SPECIAL_FUNCTIONS
 
 aten = torch.ops.aten
@@ -77,15 +78,6 @@ _SOMETIMES = (
     aten.count_nonzero.default,
     aten.count_nonzero.dim_IntList,
 )
-
-
-def torch_op_name(op: Any) -> str:
-    """Return the torch dialect's name of an `OpOverload`: `torch.aten.add.Tensor`."""
-    return "torch." + op._schema.name.replace("::", ".") + _suffix(op._schema.overload_name)
-
-
-def _suffix(overload: str) -> str:
-    return f".{overload}" if overload else ""
 
 
 @functools.cache

@@ -18,10 +18,12 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from metadef.diagnostics import InputError, MetadefError
 
-from .capture import Capture, Source, capture
-from .compiler import Options, compile_graph, default_options
+from .bindings import Source
+from .capture import Capture, capture
+from .compiler import compile_graph
 from .decompositions import training_decompositions
 from .native import NativeGraph, Results, dense
+from .options import Options, default_options
 from .report import Timeline
 from .symbols import SymbolBinder, Symbols, shape_env_of
 from .weights import WeightStore

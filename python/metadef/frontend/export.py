@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,15 +23,15 @@ from torch.utils import _pytree as pytree
 
 from metadef.diagnostics import MetadefError
 
-from .capture import Capture, Source, capture, copy_graph
+from .bindings import Source
+from .capture import Capture, capture, copy_graph
 from .decompositions import decomposition_table, is_settled
-from .interface import Interface
+from .exporting import exporting
+from .interface import Interface, as_call
 from .symbols import Symbols, shape_env_of
 from .untraced_sizes import UntracedSizes
 from .weights import WeightStore
 
-#: torch.export keeps its modes in globals: two threads at once break each other
-exporting = threading.RLock()
 _STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
@@ -132,19 +131,6 @@ def _program(
     signature = inspect.signature(model.forward)
     names = _symbol_names(program, model, args, kwargs, dynamic_shapes)
     return program, signature, names
-
-
-def as_call(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments as a tuple and a dict.
-
-    Raises:
-        MetadefError: `kwargs` is no mapping.
-    """
-    if not isinstance(args, tuple):
-        args = tuple(args) if isinstance(args, list) else (args,)
-    if not isinstance(kwargs, Mapping | None):
-        raise MetadefError(f"kwargs: expected a dict, got {type(kwargs).__name__}")
-    return args, dict(kwargs or {})
 
 
 def _distinct(

@@ -9,38 +9,66 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
 
-from metadef.codegen.compile import compiler_version
+from metadef.codegen.version import compiler_version
 from metadef.device.spec import DeviceSpec
+from metadef.runtime.back_graph import Plan
+from metadef.runtime.back_graph_data import plan_from_data, plan_to_data
 from metadef.runtime.cache import Cache
 
 from .argument_text import UnknownArgumentError, argument_text, is_plain
-from .capture import Capture
-from .importer import source_line
+from .node_names import source_line
 from .symbols import Symbols, UnsupportedExpressionError
+
+if TYPE_CHECKING:
+    from .capture import Capture
 
 #: modules whose functions are what their names say
 _LIBRARIES = ("_operator", "math", "torch")
+#: what an entry of the cache starts with: the bytes of all but the texts
+_HEAD = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
 class Front:
-    """The torch dialect of a graph, its planned back graph, and the nodes after each stage.
+    """The plan of a graph's program, and the nodes after each stage that led there.
 
-    `kernels` has the names of the back graph's kernels with the keys that they are cached under.
+    `kernels` has the names of the plan's kernels with the keys that they are cached under.
     """
 
-    source: str
-    back: str
+    plan: Plan
     nodes: tuple[tuple[str, int], ...]
+    #: the torch dialect of the graph and its planned back graph: for those who ask, so compressed
+    texts: bytes
     kernels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The graph in the torch dialect."""
+        return self._texts[0]
+
+    @property
+    def back(self) -> str:
+        """The planned back graph."""
+        return self._texts[1]
+
+    @property
+    def _texts(self) -> list[str]:
+        found: list[str] = json.loads(zlib.decompress(self.texts))
+        return found
+
+
+def compress_texts(source: str, back: str) -> bytes:
+    """Return the `texts` of a front."""
+    return zlib.compress(json.dumps([source, back]).encode(), level=1)
 
 
 def graph_key(capture: Capture, device: DeviceSpec) -> str | None:
@@ -59,15 +87,19 @@ def find_front(cache: Cache, key: str | None) -> Front | None:
     content = cache.get(key) if key is not None else None
     if content is None:
         return None
-    found = json.loads(zlib.decompress(content))
+    (size,) = _HEAD.unpack_from(content)
+    texts = content[_HEAD.size + size :]
+    found = json.loads(zlib.decompress(content[_HEAD.size : _HEAD.size + size]))
     nodes = tuple((name, count) for name, count in found["nodes"])
-    return Front(found["source"], found["back"], nodes, found["kernels"])
+    return Front(plan_from_data(found["plan"]), nodes, texts, found["kernels"])
 
 
 def keep_front(cache: Cache, key: str | None, front: Front) -> None:
     """Keep a front under `key`."""
     if key is not None:
-        cache.put(key, zlib.compress(json.dumps(asdict(front)).encode(), level=1))
+        data = {"plan": plan_to_data(front.plan), "nodes": front.nodes, "kernels": front.kernels}
+        head = zlib.compress(json.dumps(data).encode(), level=1)
+        cache.put(key, _HEAD.pack(len(head)) + head + front.texts)
 
 
 def _lines(capture: Capture) -> Iterator[str]:

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +25,11 @@ from metadef import ir
 from metadef.diagnostics import MetadefError
 from metadef.symbolic import Dim
 
+from .node_names import source_line
 from .symbols import SymbolRange, Symbols
 
 if TYPE_CHECKING:
-    from .capture import Source
-
-#: where torch keeps its own code: such frames are not the model's
-TORCH_FOLDER = os.path.dirname(torch.__file__)
+    from .bindings import Source
 
 
 def import_graph(
@@ -67,21 +63,6 @@ def import_graph(
         mlir_module = importer.module
         mlir_module.operation.attributes["metadef.symbols"] = _symbols_attribute(symbols.ranges())
     return mlir_module
-
-
-def source_line(node: fx.Node) -> tuple[str, int] | None:
-    """Return file and line of the model's code that made a node, if the trace knows it."""
-    return _innermost_frame(node.meta.get("stack_trace") or "")
-
-
-@functools.lru_cache(maxsize=4096)
-def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
-    """Return the innermost frame of the model's code, or of torch.nn where there is no other."""
-    frames = re.findall(r'File "([^"]+)", line (\d+)', stack_trace)
-    own = [f for f in frames if not f[0].startswith((TORCH_FOLDER, "torch/"))]
-    layers = [f for f in frames if f[0].startswith(os.path.join(TORCH_FOLDER, "nn"))]
-    chosen = own or layers
-    return (chosen[-1][0], int(chosen[-1][1])) if chosen else None
 
 
 class _Context(ContextCache):

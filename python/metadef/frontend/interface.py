@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch.utils import _pytree as pytree
 
-from .capture import Mutation, Output
-from .strided_views import Layout
+from metadef.diagnostics import MetadefError
+
+from .bindings import Mutation, Output
 from .symbols import Symbols
-from .untraced_sizes import UntracedSizes
 from .weights import WeightStore
+
+if TYPE_CHECKING:
+    from .strided_views import Layout
+    from .untraced_sizes import UntracedSizes
 
 
 @dataclass(frozen=True)
@@ -32,3 +36,16 @@ class Interface:
     layouts: Mapping[int, Layout] = field(default_factory=dict)
     #: None where no size may vary
     untraced: UntracedSizes | None = None
+
+
+def as_call(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments as a tuple and a dict.
+
+    Raises:
+        MetadefError: `kwargs` is no mapping.
+    """
+    if not isinstance(args, tuple):
+        args = tuple(args) if isinstance(args, list) else (args,)
+    if not isinstance(kwargs, Mapping | None):
+        raise MetadefError(f"kwargs: expected a dict, got {type(kwargs).__name__}")
+    return args, dict(kwargs or {})

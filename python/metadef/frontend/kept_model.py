@@ -14,24 +14,25 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
-from metadef.codegen.compile import compiler_version
+from metadef.codegen.version import compiler_version
 from metadef.device.spec import DeviceSpec
 from metadef.runtime.cache import Cache
 
 from .argument_text import is_plain
-from .capture import Mutation, Output, Source
-from .export import Exported
+from .bindings import Mutation, Output, Source
 from .interface import Interface
 from .native import NativeGraph
-from .op_trace import OpTrace, module_state, record, replay
+from .op_trace import OpTrace, module_state, replay
 from .symbols import Symbols
 from .weights import WeightStore
+
+if TYPE_CHECKING:
+    from .export import Exported
 
 #: constants of a model that are not its parameters or buffers are kept with it up to this size
 _MOST_CONSTANT_BYTES = 1 << 20
@@ -71,7 +72,7 @@ class Traced:
             self.outputs,
             self.mutations,
             weights,
-            Symbols(ShapeEnv()),
+            Symbols(),
         )
 
 
@@ -142,6 +143,8 @@ def trace_model(
         return None
     if not all(o.dim is None and _is_json(o.constant) for o in graph.outputs):
         return None
+    from .op_recording import record  # torch.export's own, like `exported`
+
     trace = record(module, args, kwargs)
     if trace is None:
         return None

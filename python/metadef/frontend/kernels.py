@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from metadef import ir
 from metadef.cost.work import Work, kernel_work
-from metadef.runtime.back_graph import Tensor, tensor_of
+from metadef.runtime.back_graph import Tensor
+from metadef.runtime.back_graph_reader import tensor_of
 from metadef.symbolic import Dim
 
 _PLACE = re.compile(r'"([^"]+)":(\d+):\d+')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -14,10 +14,13 @@ from torch import fx
 from metadef.profiling.spans import Span
 from metadef.runtime.program import Stamps
 
-from .capture import Capture, Mutation, Output, Source
-from .support import line_of, op_name
+from .bindings import Mutation, Output, Source
+from .node_names import line_of, op_name
 from .symbols import SymbolBinder
 from .weights import WeightStore
+
+if TYPE_CHECKING:
+    from .capture import Capture
 
 
 class Program(Protocol):

@@ -1,9 +1,9 @@
 """What a model does, op by op, and whether it still does that, found without torch.export.
 
-`record` runs a model on fake tensors and notes every op with its arguments. `replay` runs it again
-in the same way, except that nobody works out an op's results: they are tensors of the noted shapes,
-as long as every op is the noted one. What torch.export captures follows from these ops, so a model
-that replays is the model that was exported. It takes a tenth of the time.
+`record` (in `op_recording`) runs a model on tensors without data and notes every op with its
+arguments. `replay` runs it again, except that nobody works out an op's results: they are tensors of
+the noted shapes, as long as every op is the noted one. What torch.export captures follows from
+these ops, so a model that replays is the model that was exported. It takes a tenth of the time.
 """
 
 from __future__ import annotations
@@ -12,26 +12,24 @@ import hashlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
-import torch.export._trace
-from torch._export.non_strict_utils import _NonStrictTorchFunctionHandler, _override_builtin_ops
-from torch._export.utils import _compiling_state_context
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.export._trace import _ignore_backend_decomps
 from torch.nn.utils.stateless import _reparametrize_module
 from torch.utils import _pytree as pytree
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import stand_ins
 from .argument_text import UnknownArgumentError, argument_text, is_plain
-from .export import exporting
-from .importer import TORCH_FOLDER
+from .exporting import exporting
+from .node_names import TORCH_FOLDER
 
 _CPU = torch.device("cpu")
+#: where code lies that a model's ops go through
+_NOT_THE_MODELS = (TORCH_FOLDER, stand_ins.__file__)
 _DEVICE_OF = torch.ops.prim.device.default
 
 
@@ -48,19 +46,20 @@ class OpTrace:
     returns: str
 
 
-class _UntraceableError(Exception):
+class UntraceableError(Exception):
     """The model does what a trace cannot say, or not what the trace says."""
 
 
-def record(module: torch.nn.Module, args: Any, kwargs: Any) -> OpTrace | None:
-    """Return the trace of a call, or None where a trace does not tell all of it."""
-    try:
-        run = _Run(module, args, kwargs)
-        recorder = _Recorder(run)
-        returns, _ = run.through(recorder.result)
-    except Exception:  # whatever the model raises on tensors without data
-        return None
-    return OpTrace(run.inputs, tuple(recorder.ops), returns)
+class World(Protocol):
+    """Where a model runs on tensors without data."""
+
+    def tensor(
+        self, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype
+    ) -> torch.Tensor:
+        """Return a tensor without data."""
+
+    def surroundings(self) -> AbstractContextManager[None]:
+        """Return what the model runs in: as nearly as torch.export's as it matters."""
 
 
 def replay(
@@ -68,7 +67,7 @@ def replay(
 ) -> pytree.TreeSpec | None:
     """Return the pytree of a call's result if the call does what the trace says, else None."""
     try:
-        run = _Run(module, args, kwargs)
+        run = Run(module, args, kwargs, stand_ins.StandIns())
         if run.inputs != trace.inputs:
             return None
         player = _Player(run, trace.ops)
@@ -78,12 +77,12 @@ def replay(
     return out_spec if returns == trace.returns and player.is_through else None
 
 
-class _Run:
-    """A call of a module on fake tensors, in the surroundings that torch.export gives it."""
+class Run:
+    """A call of a module in a world of tensors without data."""
 
-    def __init__(self, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+    def __init__(self, module: torch.nn.Module, args: Any, kwargs: Any, world: World) -> None:
         self._module = module
-        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self.world = world
         self._names: dict[int, str] = {}
         self._tensors: dict[str, torch.Tensor] = {}  # as long as one is here, nobody has its id
         lines: list[str] = []
@@ -116,15 +115,11 @@ class _Run:
                 )
             )
             stack.enter_context(_unchanged(self._module, self._state.values()))
-            stack.enter_context(_ignore_backend_decomps())
-            stack.enter_context(_compiling_state_context())
-            stack.enter_context(_override_builtin_ops())
-            stack.enter_context(_NonStrictTorchFunctionHandler())
-            stack.enter_context(self.fake_mode)
+            stack.enter_context(self.world.surroundings())
             stack.enter_context(watch)
             returned = self._module(*self._args, **self._kwargs)
         if watch.failed:  # the model caught what the mode raised
-            raise _UntraceableError
+            raise UntraceableError
         leaves, spec = pytree.tree_flatten(returned)
         return self.text(leaves), spec
 
@@ -133,17 +128,12 @@ class _Run:
             tensor.device != _CPU or tensor.layout != torch.strided or tensor.is_nested
         ):
             raise UnknownArgumentError(name)
-        fake = self.fake(tensor.shape, tensor.stride(), tensor.dtype)
+        fake = self.world.tensor(tensor.shape, tensor.stride(), tensor.dtype)
         fake.requires_grad = tensor.requires_grad
         if isinstance(tensor, torch.nn.Parameter):
             fake._is_param = True
         self._name(fake, name)
         return fake
-
-    def fake(self, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> FakeTensor:
-        """Return a tensor without data."""
-        meta = torch.empty_strided(shape, stride, dtype=dtype, device="meta")
-        return FakeTensor(self.fake_mode, meta, _CPU)
 
     def _name(self, tensor: torch.Tensor, name: str) -> None:
         self._names[id(tensor)] = name
@@ -181,11 +171,16 @@ class _Run:
 class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Shows each op of a run, as text, to `result`, which returns what the op gives."""
 
-    def __init__(self, run: _Run, result: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(self, run: Run, result: Callable[[str, Callable[[], Any]], Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._run = run
         self._result = result
         self.failed = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Not: that loads Dynamo, which has nothing to see here, to tell it so."""
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -195,7 +190,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         try:
             if not isinstance(func, torch._ops.OpOverload):
-                raise _UntraceableError
+                raise UntraceableError
             line = f"{func} {self._run.text(args)} {self._run.text(kwargs)}{_place()}"
             return self._result(line, lambda: func(*args, **kwargs))
         except Exception:
@@ -203,41 +198,10 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise
 
 
-class _Recorder:
-    """Works out each op on tensors without data, and notes it with its results."""
-
-    def __init__(self, run: _Run) -> None:
-        self._run = run
-        self.ops: list[tuple[str, Any]] = []
-
-    def result(self, line: str, compute: Callable[[], Any]) -> Any:
-        result = compute()
-        self.ops.append((line, self._described(result)))
-        return result
-
-    def _described(self, result: Any) -> Any:
-        if isinstance(result, list | tuple):
-            return [self._described(r) for r in result]
-        if isinstance(result, FakeTensor):
-            name = self._run.known(result)
-            if name is not None:
-                return {"is": name}
-            if result.fake_device != _CPU or result.layout != torch.strided:
-                raise _UntraceableError
-            self._run.add(result)
-            shape, stride = list(result.shape), list(result.stride())
-            if not all(type(n) is int for n in (*shape, *stride)):
-                raise _UntraceableError
-            return {"dtype": str(result.dtype), "shape": shape, "stride": stride}
-        if result is None or type(result) in (bool, int, float):
-            return {"value": result}
-        raise _UntraceableError
-
-
 class _Player:
     """Gives the noted results, as long as each op is the noted one."""
 
-    def __init__(self, run: _Run, ops: Sequence[tuple[str, Any]]) -> None:
+    def __init__(self, run: Run, ops: Sequence[tuple[str, Any]]) -> None:
         self._run = run
         self._ops = ops
         self._done = 0
@@ -249,7 +213,7 @@ class _Player:
 
     def result(self, line: str, compute: Callable[[], Any]) -> Any:
         if self.is_through or self._ops[self._done][0] != line:
-            raise _UntraceableError
+            raise UntraceableError
         self._done += 1
         with no_dispatch():
             return self._made(self._ops[self._done - 1][1])
@@ -262,7 +226,7 @@ class _Player:
         if "value" in described:
             return described["value"]
         dtype = getattr(torch, described["dtype"].removeprefix("torch."))
-        result = self._run.fake(described["shape"], described["stride"], dtype)
+        result = self._run.world.tensor(described["shape"], described["stride"], dtype)
         self._run.add(result)
         return result
 
@@ -291,9 +255,9 @@ def _looks(leaf: Any) -> str:
 def _place() -> str:
     """Return the innermost line of the model's own code, which its locations come from."""
     frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code is not _Run.through.__code__:
+    while frame is not None and frame.f_code is not Run.through.__code__:
         file = frame.f_code.co_filename
-        if not file.startswith(TORCH_FOLDER):
+        if not file.startswith(_NOT_THE_MODELS):
             return f" at {file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
@@ -306,7 +270,7 @@ def _unchanged(module: torch.nn.Module, own: Iterable[torch.Tensor]) -> Iterator
     A recurrent layer lists its `own` weights anew.
 
     Raises:
-        _UntraceableError: the run left another tensor.
+        UntraceableError: the run left another tensor.
     """
     before = _attributes(module)
     allowed = {id(tensor) for tensor in own}
@@ -326,7 +290,7 @@ def _unchanged(module: torch.nn.Module, own: Iterable[torch.Tensor]) -> Iterator
                 elif tensors:
                     del owner[name]
     if left:
-        raise _UntraceableError
+        raise UntraceableError
 
 
 def _attributes(module: torch.nn.Module) -> dict[int, tuple[dict[str, Any], dict[str, Any]]]:

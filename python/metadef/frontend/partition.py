@@ -15,8 +15,9 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from metadef.diagnostics import UnsupportedOpError
 
-from .capture import Capture, Source, capture, copy_graph
-from .support import Verdict
+from .bindings import Source
+from .capture import Capture, capture, copy_graph
+from .verdict import Verdict
 
 
 class MetadefWarning(UserWarning):

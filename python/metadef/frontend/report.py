@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .support import Verdict
+from .verdict import Verdict
 
 #: called with a stage, and how much of it is done out of how much
 Progress = Callable[[str, int, int], None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch.utils import _pytree as pytree
@@ -18,9 +18,11 @@ from torch.utils import _pytree as pytree
 from metadef.diagnostics import InputError, near_names
 from metadef.symbolic import Dim
 
-from .strided_views import Layout
 from .symbols import SymbolBinder, SymbolRange, Symbols
-from .untraced_sizes import UntracedSizes
+
+if TYPE_CHECKING:
+    from .strided_views import Layout
+    from .untraced_sizes import UntracedSizes
 
 
 @dataclass(frozen=True)

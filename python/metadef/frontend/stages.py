@@ -8,11 +8,12 @@ from dataclasses import replace
 from metadef import ir
 from metadef.codegen.compile import kernel_modules
 from metadef.codegen.stages import ASSEMBLY, LLVM_IR, kernel_after, kernel_stages, print_kernel
-from metadef.device.spec import ATTRIBUTE, DeviceSpec
+from metadef.device.attribute import set_device
+from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, error_text, near_names
 from metadef.instrumentation import Printing
 from metadef.pass_runner import PassRunner, Step
-from metadef.pipelines import passes_of
+from metadef.pipelines import passes_of, stage_names
 
 from .kernels import lines_of
 
@@ -98,18 +99,3 @@ def print_kernels(module: ir.Module, spec: DeviceSpec, printing: Printing) -> No
     for name, kernel in kernel_modules(module, spec).items():
         folder = None if printing.ir_dir is None else printing.ir_dir / "kernels" / name
         print_kernel(kernel, replace(printing, ir_dir=folder))
-
-
-def stage_names(steps: Sequence[Step]) -> list[str]:
-    """Return a name for each step; that of a pass which runs again ends in its number."""
-    names: list[str] = []
-    for step in steps:
-        again = sum(name.split("#")[0] == step.name() for name in names)
-        names.append(f"{step.name()}#{again + 1}" if again else step.name())
-    return names
-
-
-def set_device(module: ir.Module, spec: DeviceSpec) -> None:
-    """Say on the module for which device it is compiled: passes read it there."""
-    with module.context:
-        module.operation.attributes[ATTRIBUTE] = spec.attribute()

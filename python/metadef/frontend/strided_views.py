@@ -16,7 +16,6 @@ import torch
 from torch import fx
 from torch._prims_common import is_non_overlapping_and_dense_or_false
 from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch_mlir.extras.fx_as_strided import rewrite_as_strided
 
 from metadef.diagnostics import MetadefError
 from metadef.symbolic import Dim
@@ -24,7 +23,7 @@ from metadef.symbolic import Dim
 from .symbols import Symbols
 
 if TYPE_CHECKING:
-    from .capture import Source
+    from .bindings import Source
 
 _READS = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_scatter.default)
 
@@ -92,6 +91,8 @@ def restrided(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
 
 def _rewrite_as_indexing(module: fx.GraphModule) -> None:
     """Say each `as_strided` as an indexing of its owner, where sizes allow that."""
+    from torch_mlir.extras.fx_as_strided import rewrite_as_strided  # brings in MLIR
+
     with unset_fake_temporarily():
         try:
             rewrite_as_strided(module.graph)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import fx
@@ -15,13 +14,11 @@ from metadef import ir
 from metadef.diagnostics import MetadefError
 from metadef.pass_runner import PassRunner
 
-from .decompositions import torch_op_name
-from .importer import import_graph, source_line
+from .importer import import_graph
+from .node_names import line_of, op_name
 from .strided_views import restrided
 from .symbols import Symbols, UnsupportedExpressionError
-
-#: host: Python integers, assertions about them, and copies; these are no fallback of anything
-Kind = Literal["native", "linalg", "eager", "host"]
+from .verdict import Kind, Verdict
 
 _NATIVE_DTYPES = {
     torch.bool,
@@ -48,17 +45,6 @@ _ASSERTIONS = {
     torch.ops.aten.sym_constrain_range.default,
     torch.ops.aten.sym_constrain_range_for_size.default,
 }
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Who runs the op of a node, and why where it is torch."""
-
-    op: str
-    kind: Kind
-    reason: str = ""
-    #: `file:line` of the model's code, or ''
-    line: str = ""
 
 
 class Support:
@@ -149,20 +135,6 @@ def _is_random(node: fx.Node) -> bool:
         dropout = node.args[4] if len(node.args) > 4 else node.kwargs.get("dropout_p", 0.0)
         return not (isinstance(dropout, float | int) and dropout == 0.0)
     return torch.Tag.nondeterministic_seeded in target.tags
-
-
-def op_name(node: fx.Node) -> str:
-    """Return the op's name as torch spells it: `aten.add.Tensor`."""
-    target: Any = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        return torch_op_name(target).removeprefix("torch.").removesuffix(".default")
-    return getattr(target, "__name__", str(target))
-
-
-def line_of(node: fx.Node) -> str:
-    """Return `file:line` of the model's code that made the node, or ''."""
-    place = source_line(node)
-    return f"{place[0]}:{place[1]}" if place else ""
 
 
 def _tensors(node: fx.Node) -> Iterable[torch.Tensor]:

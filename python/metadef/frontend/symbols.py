@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy import functions as torch_sympy
 
 from metadef.diagnostics import MetadefError
-from metadef.symbolic import Dim, product
+from metadef.symbolic import Dim
+
+if TYPE_CHECKING:
+    import sympy
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 INT64_MAX = 2**63 - 1
 
@@ -42,6 +44,8 @@ class SymbolRange:
 
 def shape_env_of(values: Iterable[Any]) -> ShapeEnv:
     """Return the shape environment that fake values of a graph belong to."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
     for value in values:
         if isinstance(value, torch.SymInt):
             return value.node.shape_env
@@ -55,11 +59,14 @@ class Symbols:
 
     def __init__(
         self,
-        shape_env: Any,
+        shape_env: Any = None,
         names: Mapping[str, str] | None = None,
         promised: Mapping[sympy.Symbol, Any] | None = None,
     ) -> None:
-        """`promised` are the ranges that torch.export vouches for, beyond those it traced with."""
+        """Without `shape_env` there are none.
+
+        `promised` are the ranges that torch.export vouches for, beyond those it traced with.
+        """
         self._env = shape_env
         self._names = dict(names or {})
         self._promised = dict(promised or {})
@@ -78,7 +85,9 @@ class Symbols:
     def expression(self, expr: sympy.Basic) -> Dim:
         """Return a sympy expression as a Dim, with symbols under our names."""
         self._used |= expr.free_symbols
-        return _dim(expr, self._names)
+        from .sympy_dims import dim_of  # sympy is tens of MiB: only for sizes that vary
+
+        return dim_of(expr, self._names)
 
     def name(self, symbol: sympy.Symbol) -> str:
         return self._names.get(str(symbol), str(symbol))
@@ -101,7 +110,7 @@ class Symbols:
             for mod in self._env.divisible
             if mod.args[0] == symbol and mod.args[1].is_Integer
         ]
-        return sympy.ilcm(1, *divisors) if divisors else 1
+        return math.lcm(*divisors)
 
 
 @dataclass(frozen=True)
@@ -171,44 +180,3 @@ def _is_linear(dim: Dim, symbol: str) -> bool:
 
 def _bound(value: Any, infinite: int) -> int:
     return int(value) if value.is_Integer else infinite
-
-
-def _dim(expr: sympy.Basic, names: Mapping[str, str]) -> Dim:
-    if isinstance(expr, sympy.Symbol):
-        return Dim.of(names.get(str(expr), str(expr)))
-    if isinstance(expr, sympy.Integer):
-        return Dim.of(int(expr))
-    args = expr.args
-    if isinstance(expr, sympy.Add):
-        return sum((_dim(a, names) for a in args), Dim.of(0))
-    if isinstance(expr, sympy.Mul):
-        return product([_dim(a, names) for a in args])
-    is_power = isinstance(expr, sympy.Pow | torch_sympy.PowByNatural)
-    if is_power and isinstance(args[1], sympy.Integer) and int(args[1]) >= 0:
-        return product([_dim(args[0], names)] * int(args[1]))
-    call = _call_of(expr)
-    if call is not None:
-        return _fold(call, [_dim(a, names) for a in args])
-    if isinstance(expr, torch_sympy.CeilDiv):
-        numerator, denominator = (_dim(a, names) for a in args)
-        return Dim.call("floordiv", numerator + denominator - 1, denominator)
-    raise UnsupportedExpressionError(f"size '{expr}' is not a dim expression")
-
-
-def _call_of(expr: sympy.Basic) -> str | None:
-    if isinstance(expr, torch_sympy.FloorDiv):
-        return "floordiv"
-    if isinstance(expr, (torch_sympy.Mod, torch_sympy.PythonMod)):
-        return "mod"
-    if isinstance(expr, (sympy.Max, torch_sympy.Max)):
-        return "max"
-    if isinstance(expr, (sympy.Min, torch_sympy.Min)):
-        return "min"
-    return None
-
-
-def _fold(call: str, args: Iterable[Dim]) -> Dim:
-    first, *rest = args
-    for arg in rest:
-        first = Dim.call(call, first, arg)
-    return first

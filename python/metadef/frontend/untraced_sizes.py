@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 from torch.utils import _pytree as pytree
 
-from .support import line_of, op_name
+from .node_names import line_of, op_name
 from .symbols import Symbols, UnsupportedExpressionError
 
 #: the shape of a tensor, the value of an integer; None for what is neither, or not known

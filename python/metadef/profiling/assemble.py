@@ -13,8 +13,8 @@ from metadef.cost.work import Amounts
 from metadef.device.levels import capacities
 from metadef.device.limits import Limits
 from metadef.device.spec import DeviceSpec
-from metadef.frontend.compiler import Part
 from metadef.frontend.kernels import KernelSummary, lines_of
+from metadef.frontend.part import Part
 from metadef.runtime.back_graph import Arena, Buffer, Input, Output, Step
 
 from .profile import Dispatch, KernelProfile, Profile

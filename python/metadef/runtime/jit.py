@@ -6,24 +6,30 @@ import ctypes
 import functools
 import hashlib
 import importlib.resources
-import struct
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Protocol
 
-import llvmlite.binding as llvm
-
+from metadef.codegen.protocol import Message
+from metadef.codegen.version import compiler_version
+from metadef.codegen.workers import WORKERS
 from metadef.diagnostics import MetadefError
 
 from .cache import Cache, default_cache
+from .elf import is_object_file
+from .host import this_cpu
+from .linker import LinkedCode
 
 #: what kernels and the dispatch loop call of OpenMP
 _OPENMP_SYMBOLS = ("GOMP_parallel", "GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
 _LIBRARY_NAMES = ("libgomp.so.1", "libomp.so", "libomp.dylib")
-#: name (offset in .strtab), info, other, section (0: undefined), value, size
-_ELF_SYMBOL = struct.Struct("<IBBHQQ")
-# LLVM's loader is not safe against itself in two threads.
-_lock = threading.Lock()
+
+
+class Code(Protocol):
+    """Code in this process's memory."""
+
+    def address(self, function: str) -> int | None:
+        """Return where a function is; None where there is none of that name."""
 
 
 class Library:
@@ -35,38 +41,39 @@ class Library:
         Raises:
             MetadefError: a symbol that they call is not in this process.
         """
-        _initialise()
-        with _lock:
-            machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-            for content in objects:
-                file = llvm.ObjectFileRef.from_data(content)
-                _check_symbols(file)
-                self._engine.add_object_file(file)
-            self._engine.finalize_object()
+        self._code = _load(list(objects))
 
     def address(self, symbol: str) -> int:
         """Return where the function `symbol` is."""
-        with _lock:
-            address = self._engine.get_function_address(symbol)
+        address = self._code.address(symbol)
         assert address, f"no function '{symbol}' in the loaded objects"
-        return int(address)
+        return address
 
 
-def _check_symbols(file: llvm.ObjectFileRef) -> None:
-    """Check that this process has what an ELF object file calls: LLVM's loader would end it."""
-    sections = {section.name(): section.data() for section in file.sections()}
-    table, names = sections.get(b".symtab", b""), sections.get(b".strtab", b"")
-    process = ctypes.CDLL(None)
-    for name_at, _, _, section, _, _ in _ELF_SYMBOL.iter_unpack(table):
-        name = names[name_at : names.find(b"\0", name_at)].decode()
-        if section != 0 or name in ("", "_GLOBAL_OFFSET_TABLE_", *_OPENMP_SYMBOLS):
-            continue
-        if not hasattr(process, name):
-            raise MetadefError(
-                f"object code calls '{name}': expected a function of libm, libc or OpenMP in this "
-                f"process, got none; report the model as a bug of code generation"
-            )
+def _load(objects: list[bytes]) -> Code:
+    if all(map(is_object_file, objects)):
+        return LinkedCode(objects, _address_of)
+    from .mcjit import LoadedCode  # all of LLVM
+
+    return LoadedCode(objects, _address_of)
+
+
+def _address_of(symbol: str) -> int:
+    """Return where this process has a function that object code calls.
+
+    Raises:
+        MetadefError: it has none.
+    """
+    library = _openmp() if symbol in _OPENMP_SYMBOLS else ctypes.CDLL(None)
+    function = getattr(library, symbol, None)
+    if function is None:
+        raise MetadefError(
+            f"object code calls '{symbol}': expected a function of libm, libc or OpenMP in this "
+            f"process, got none; report the model as a bug of code generation"
+        )
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
 @functools.cache
@@ -79,31 +86,19 @@ def dispatch_loop() -> Callable[[int], None]:
 
 
 def _dispatch_code(cache: Cache) -> bytes:
-    """Return the object code of dispatch.ll, from the cache: to make it takes all of LLVM, of which
-    a process that only runs programs needs the loader."""
-    from metadef.codegen.llvm import host_target, object_code, version
-
+    """Return the object code of dispatch.ll, from the cache: to make it takes all of LLVM, which a
+    process that only runs programs has no use for."""
     text = importlib.resources.files("metadef.runtime").joinpath("dispatch.ll").read_text()
-    target = host_target()
-    key = hashlib.sha256(f"dispatch\n{version()}\n{target}\n{text}".encode()).hexdigest()
+    cpu = this_cpu(cache)
+    key = hashlib.sha256(f"dispatch\n{compiler_version()}\n{cpu}\n{text}".encode()).hexdigest()
     code = cache.get(key)
     if code is None:
-        code = object_code(text, target)
+        code = WORKERS.ask(Message({"op": "object"}, text.encode())).body
         cache.put(key, code)
     return code
 
 
 @functools.cache
-def _initialise() -> None:
-    """Tell LLVM of this machine and of OpenMP."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    openmp = _openmp()
-    for symbol in _OPENMP_SYMBOLS:
-        address = ctypes.cast(getattr(openmp, symbol), ctypes.c_void_p).value
-        llvm.add_symbol(symbol, address)
-
-
 def _openmp() -> ctypes.CDLL:
     """Return the OpenMP runtime that torch has loaded, so that there is one pool of threads."""
     import torch  # loads the runtime

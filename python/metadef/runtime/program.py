@@ -1,6 +1,6 @@
 """A compiled model in this process: the back graph, run by one native call.
 
-program = build_program(module, kernels, weights, threads=2)
+program = build_program(plan, kernels, weights, threads=2)
 outputs = program([x], {"B": 4})
 """
 
@@ -17,12 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from metadef import ir
 from metadef.codegen.kernel import CompiledKernel
 from metadef.diagnostics import InputError, MetadefError
 from metadef.symbolic import Dim
 
-from .back_graph import Arena, BackGraph, Input, Output, Tensor, find_function, read_function
+from .back_graph import Arena, BackGraph, Input, Output, Plan, Tensor
 from .jit import Library, dispatch_loop
 from .output_pool import OutputPool
 from .tables import Layout, Table
@@ -247,12 +246,12 @@ class Program:
 
 
 def build_program(
-    module: ir.Module,
+    plan: Plan,
     kernels: Mapping[str, CompiledKernel],
     weights: Mapping[str, torch.Tensor],
     threads: int,
 ) -> Program:
-    """Load the kernels of a planned back graph, run its @init, and return its @main.
+    """Load the kernels of a plan, run its `init`, and return its `main`.
 
     Raises:
         MetadefError: a weight is missing, or is not a CPU tensor of the declared dims and dtype.
@@ -261,16 +260,11 @@ def build_program(
     objects = {kernel.symbol: kernel.code for kernel in kernels.values()}
     library = Library(objects.values())
     known = dict(weights)
-    init = find_function(module, "init")
-    if init is not None:
-        names = [ir.StringAttr(n).value for n in ir.ArrayAttr(init.attributes["metadef.results"])]
-        graph = read_function(init)
-        new_pool = partial(WeightMemory, graph.outputs)
-        run_once = Program(graph, kernels, library, weights, threads, new_pool)
-        known.update(zip(names, run_once([]), strict=True))
-    main = find_function(module, "main")
-    assert main is not None, "the back graph has no @main"
-    return Program(read_function(main), kernels, library, known, threads)
+    if plan.init is not None:
+        new_pool = partial(WeightMemory, plan.init.outputs)
+        run_once = Program(plan.init, kernels, library, weights, threads, new_pool)
+        known.update(zip(plan.made, run_once([]), strict=True))
+    return Program(plan.main, kernels, library, known, threads)
 
 
 def _fill(

@@ -1,0 +1,57 @@
+"""This machine's device without LLVM in memory: what LLVM says of the CPU is kept in the cache."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+from metadef.codegen.version import compiler_version
+from metadef.codegen.workers import command, environment
+from metadef.device.probe import Cpu, ask_llvm, host_of, probe_host
+from metadef.device.spec import DeviceSpec
+
+from .cache import Cache, default_cache
+
+_CPUINFO = Path("/proc/cpuinfo")
+#: how its lines start that say what kind of processor there is, on x86, ARM and RISC-V
+_TELLING = (
+    *("vendor_id", "cpu family", "model", "stepping", "flags"),
+    *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features", "isa", "uarch"),
+)
+
+
+@functools.cache
+def this_device() -> DeviceSpec:
+    """Return this machine's spec, found out once a process."""
+    return probe_host(host_of(this_cpu(default_cache())))
+
+
+def this_cpu(cache: Cache) -> Cpu:
+    """Return what LLVM says of this machine's CPU; another process asks it."""
+    looks = _looks()
+    if looks is None:
+        return ask_llvm()
+    key = hashlib.sha256(f"cpu\n{compiler_version()}\n{looks}".encode()).hexdigest()
+    content = cache.get(key)
+    if content is None:
+        content = subprocess.run(
+            command("metadef.device.probe"),
+            env=environment(),
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        cache.put(key, content)
+    return Cpu(**json.loads(content))
+
+
+def _looks() -> str | None:
+    """Return what tells this machine's processors from others; None where no file says it."""
+    try:
+        lines = _CPUINFO.read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    telling = {line for line in lines if line.startswith(_TELLING)}
+    return "\n".join(sorted(telling)) or None
