@@ -15,7 +15,7 @@ from .index_math import value
 from .lane_folds import LaneFold
 from .memory import Cell, Corner, Point
 from .padding import edge_taps, is_whole, rows_inside
-from .prefetch import NextRows, Prefetch
+from .prefetch import NextRows, Prefetch, fetch
 from .schedule import combiners
 from .stage import point_add
 
@@ -72,13 +72,14 @@ class BlockEmitter:
             # A chunk of unknown size is short enough without being cut up again.
             plain_sums = all(isinstance(self.cells.bounds[d][1], int) for d in stage.reduction_dims)
         fetches = [p.of_block(point) for p in self.prefetch]
+        self._fetch_ends(point, rows, vectors)
 
         def step_of(rows: int) -> Step:
             count = rows * len(vectors)
 
             def step(at: Point, carried: list[ir.Value]) -> list[ir.Value]:
-                for fetch in fetches:
-                    fetch(at)
+                for fetch_at in fetches:
+                    fetch_at(at)
                 running = {k: carried[n * count : (n + 1) * count] for n, k in enumerate(outputs)}
                 return self.cells.inner(at, rows, vectors, running)
 
@@ -88,6 +89,23 @@ class BlockEmitter:
         if self.chunk is not None:
             final = self._added_up(self.chunk, point, cells, final)
         return [final[n * len(cells) : (n + 1) * len(cells)] for n in range(len(outputs))]
+
+    def _fetch_ends(self, point: Point, rows: int, vectors: Sequence[Vector]) -> None:
+        """Fetch what is read row by row after the reduction, and would be waited for there."""
+        schedule, epilogue = self.cells.schedule, self.cells.stage.epilogue
+        if schedule.row_dim is None or schedule.lanes is None:
+            return
+        read = [] if self.chunk is None else [self.chunk.sums]
+        if epilogue is not None:
+            held = self.cells.stage.epilogue_input
+            inputs = [*epilogue.inputs[:held], *epilogue.inputs[held + 1 :]]
+            read += [x for x in inputs if isinstance(x, Access)]
+        corner = Corner(point)
+        for x in read:
+            if x.moves(schedule.row_dim) and x.strides[schedule.lanes] == 1:
+                cells = [Cell(corner, i, v.offset) for i in range(rows) for v in vectors]
+                for at in cells[:: schedule.vectors]:
+                    fetch(x.buffer, self.cells.memory.address(x, at), locality=3)
 
     def _loops(
         self,

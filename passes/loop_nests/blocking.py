@@ -17,16 +17,13 @@ from metadef import ir
 from .access import Access
 from .index_math import Index, mul, sub
 from .schedule import Schedule, Target, combiners
+from .sharing import MOST_ROW_BLOCKS, even, in_one_box, known, shared_out
 from .stage import Stage
 
-# Register blocks of rows in a box, at most.
-_MOST_ROW_BLOCKS = 24
 # So few in the cache are not worth the loads of a panel.
 _FEW_ROW_BLOCKS = 4
 # A row stride from which the rows of a box are on other pages and fall on few sets of a cache.
 _FAR_BYTES = 2048
-# Boxes for each core, so that no core waits long for another.
-TASKS_PER_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -55,27 +52,27 @@ def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocki
     if not panels or not rows:
         return None
     row_dims = _row_dims(stage, schedule, panels)
-    row_bytes = sum(_bytes(x) for x in rows) * schedule.rows
+    row_bytes = sum(_bytes(x) for x in rows)
     chunks: dict[int, int] = {}
-    blocks = _resident_blocks(stage, row_bytes, chunks, target.l2_bytes // 2)
+    resident = _resident_rows(stage, row_bytes, chunks, target.l2_bytes // 2)
     passing = _row_blocks(stage, schedule, row_dims)
-    few = blocks < _FEW_ROW_BLOCKS and passing > _MOST_ROW_BLOCKS
+    few = resident < _FEW_ROW_BLOCKS * schedule.rows and passing > MOST_ROW_BLOCKS
     step = schedule.panel * sum(_bytes(x) for x in panels)
     large = _depth(stage, chunks) * step > target.l2_bytes // 8 and passing > 1
     if (few or large) and _is_sum(stage):
         chunks = _chunks(stage, schedule, step, target)
-        blocks = _resident_blocks(stage, row_bytes, chunks, target.l2_bytes // 4)
-    box = _rows_of_box(stage, schedule, row_dims, min(blocks, _MOST_ROW_BLOCKS))
+        resident = _resident_rows(stage, row_bytes, chunks, target.l2_bytes // 4)
+    most = min(max(resident, schedule.rows), MOST_ROW_BLOCKS * schedule.rows)
+    box = _rows_of_box(stage, schedule, row_dims, most)
     box[lanes] = _lanes_of_box(stage, schedule, box, target) if chunks else schedule.panel
-    box = _shared_out(stage, schedule, box, target.cores)
+    box = shared_out(stage, schedule, box, target.cores)
     apart = bool(chunks) and stage.epilogue is not None
     return Blocking(box, chunks, _far_rows(stage, row_dim, rows, chunks), apart)
 
 
-def _resident_blocks(stage: Stage, row_bytes: int, chunks: dict[int, int], most: int) -> int:
-    """Return how many register blocks, of rows of `row_bytes` at one index of the reduction, fill
-    `most` bytes."""
-    return max(1, most // (_depth(stage, chunks) * row_bytes))
+def _resident_rows(stage: Stage, row_bytes: int, chunks: dict[int, int], most: int) -> int:
+    """Return how many rows, of `row_bytes` at one index of the reduction, fill `most` bytes."""
+    return most // (_depth(stage, chunks) * row_bytes)
 
 
 def _lanes_of_box(stage: Stage, schedule: Schedule, box: dict[int, int], target: Target) -> int:
@@ -85,7 +82,7 @@ def _lanes_of_box(stage: Stage, schedule: Schedule, box: dict[int, int], target:
     most = max(1, target.last_cache_bytes // 16 // panel)
     extent = stage.extents[schedule.lanes or 0]
     panels = -(-extent // schedule.panel) if isinstance(extent, int) else most
-    return schedule.panel * _even(panels, most)
+    return schedule.panel * even(panels, most)
 
 
 def _is_sum(stage: Stage) -> bool:
@@ -112,7 +109,7 @@ def _row_blocks(stage: Stage, schedule: Schedule, row_dims: list[int]) -> int:
     for d in row_dims:
         extent = stage.extents[d]
         if not isinstance(extent, int):
-            return _MOST_ROW_BLOCKS + 1
+            return MOST_ROW_BLOCKS + 1
         total *= -(-extent // schedule.rows) if d == schedule.row_dim else extent
     return total
 
@@ -136,19 +133,8 @@ def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict
         elif isinstance(extent, int) and inside * extent <= most:
             inside *= extent
         else:
-            chunks[d] = _even(extent, max(1, most // inside))
+            chunks[d] = even(extent, max(1, most // inside))
     return dict(reversed(chunks.items()))
-
-
-def known(extent: Index) -> int:
-    """Return an extent, or 1 where it is not known when the code is built."""
-    return extent if isinstance(extent, int) else 1
-
-
-def _even(extent: Index, most: int) -> int:
-    if not isinstance(extent, int):
-        return most
-    return -(-extent // -(-extent // most))
 
 
 def _depth(stage: Stage, chunks: dict[int, int]) -> int:
@@ -160,61 +146,26 @@ def _depth(stage: Stage, chunks: dict[int, int]) -> int:
     return depth
 
 
-def box_units(stage: Stage, schedule: Schedule) -> dict[int | None, int]:
-    """Return the turns that a box has a multiple of.
-
-    Rows that are windows stay together if they are not too many: then it is known which of them
-    are at an edge of the input.
-    """
-    extent = 0 if schedule.row_dim is None else stage.extents[schedule.row_dim]
-    rows = schedule.rows
-    if isinstance(extent, int) and any(w.output == schedule.row_dim for w in stage.inside):
-        blocks = -(-extent // rows)
-        rows *= blocks if blocks <= _MOST_ROW_BLOCKS else 1
-    return {schedule.lanes: schedule.panel, schedule.row_dim: rows}
-
-
 def _rows_of_box(
     stage: Stage, schedule: Schedule, row_dims: list[int], most: int
 ) -> dict[int, int]:
-    """Return how many turns of the dims of rows hold at most `most` register blocks of rows."""
+    """Return how many turns of the dims of rows make boxes of about `most` rows, as even as can be.
+
+    A smaller box at the end would wait for as many panels as the others, for fewer rows.
+    """
     box = {}
-    units = box_units(stage, schedule)
     for d in row_dims:
-        extent, unit = stage.extents[d], units.get(d, 1)
+        extent = stage.extents[d]
         if not isinstance(extent, int):
-            box[d] = unit * most
+            unit = schedule.rows if d == schedule.row_dim else 1
+            box[d] = unit * max(1, most // unit)
             break
-        blocks = -(-extent // unit)
-        boxes = -(-blocks // most)
-        box[d] = unit * -(-blocks // boxes)
-        most //= blocks * (unit // schedule.rows if d == schedule.row_dim else 1)
+        whole = d == schedule.row_dim and in_one_box(stage, schedule)
+        box[d] = extent if whole else even(extent, most)
+        most //= max(extent, 1)
         if most < 2:
             break
     return box
-
-
-def _shared_out(
-    stage: Stage, schedule: Schedule, box: dict[int, int], cores: int
-) -> dict[int, int]:
-    """Halve a box, its panels first, until there are enough boxes for the cores."""
-    units = box_units(stage, schedule)
-    while _tasks(stage, box) < TASKS_PER_CORE * cores:
-        wide = [d for d in (schedule.lanes, *reversed(box)) if d is not None]
-        large = [d for d in wide if box[d] > units.get(d, 1)]
-        if not large:
-            break
-        unit = units.get(large[0], 1)
-        box = box | {large[0]: -(-box[large[0]] // unit // 2) * unit}
-    return box
-
-
-def _tasks(stage: Stage, box: dict[int, int]) -> int:
-    total = 1
-    for d in stage.parallel_dims:
-        extent = stage.extents[d]
-        total *= -(-extent // box.get(d, 1)) if isinstance(extent, int) else 1
-    return total
 
 
 def _far_rows(

@@ -5,16 +5,19 @@ from __future__ import annotations
 from math import prod
 
 from . import transposed
-from .blocking import TASKS_PER_CORE, Blocking, box_units, known
+from .blocking import Blocking
 from .grouping import Nest
 from .index_math import Index, ceildiv, maximum, mul
 from .schedule import Schedule, Target
+from .sharing import box_units, known
 from .stage import Stage
 
 # Elements of a pointwise box: enough to hide a task's few nanoseconds of bookkeeping.
 _POINTWISE_BOX = 4096
 # Steps of an unfused reduction's box.
 _REDUCED_BOX = 1 << 16
+# Boxes of such a reduction for each core, so that no core waits long for another.
+_TASKS_PER_CORE = 4
 # Rows of a box of fused stages with a contraction, in register blocks.
 _BOX_BLOCKS = 4
 # Vectors of a box of fused stages whose lanes run along a common loop.
@@ -88,7 +91,7 @@ def _reduced_box(stage: Stage, schedule: Schedule, cores: int) -> dict[int, int]
     depth = prod(known(stage.extents[d]) for d in stage.reduction_dims)
     total = prod(-(-known(stage.extents[d]) // units.get(d, 1)) for d in stage.parallel_dims)
     work = depth * prod(box.values())
-    most = min(_REDUCED_BOX // work, total // (TASKS_PER_CORE * cores))
+    most = min(_REDUCED_BOX // work, total // (_TASKS_PER_CORE * cores))
     for d in reversed(stage.parallel_dims):
         extent, unit = stage.extents[d], units.get(d, 1)
         if not isinstance(extent, int) or most < 2:

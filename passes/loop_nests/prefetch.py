@@ -24,10 +24,10 @@ _FEW_PANELS = 8
 _LONG_ROW_BYTES = 2048
 
 
-def fetch(buffer: ir.Value, address: Index) -> None:
-    """Build the prefetch of an element to be read."""
+def fetch(buffer: ir.Value, address: Index, locality: int = _LOCALITY) -> None:
+    """Build the prefetch of an element to be read; a locality of 3 is the first cache level."""
     ir.memref.prefetch(
-        buffer, [value(address)], is_write=False, locality_hint=_LOCALITY, is_data_cache=True
+        buffer, [value(address)], is_write=False, locality_hint=locality, is_data_cache=True
     )
 
 
@@ -35,8 +35,8 @@ def fetch(buffer: ir.Value, address: Index) -> None:
 class Prefetch:
     """The fetches of the panel after the present one.
 
-    `blocks` gives for each dim of rows the blocks in its turns, the innermost first; `step` is the
-    dim of the reduction that walks a panel.
+    `blocks` gives for each dim of rows the blocks in its turns, the innermost first, some of which
+    may be smaller; `step` is the dim of the reduction that walks a panel.
     """
 
     panel: Access
@@ -52,7 +52,7 @@ class Prefetch:
         count: Index = 1
         for d, turns, blocks in self.blocks:
             base, _ = self.bounds[d]
-            number = add(number, mul(_divided(sub(block[d], base), turns), count))
+            number = add(number, mul(ceildiv(sub(block[d], base), turns), count))
             count = mul(count, blocks)
         base, depth = self.bounds[self.step]
         share = ceildiv(self.width, count)
@@ -89,12 +89,6 @@ class NextRows:
             fetch(self.rows.buffer, add(start, mul(sub(at[self.step], base), self.count)))
 
         return fetch_share
-
-
-def _divided(i: Index, by: int) -> Index:
-    if isinstance(i, int):
-        return i // by
-    return i if by == 1 else ir.arith.divui(i, value(by))
 
 
 def next_rows(
