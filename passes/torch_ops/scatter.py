@@ -182,25 +182,24 @@ def index_add(
         raise NotModelled
     if alpha != 1:
         source = pointwise("mul", source, build.number(alpha, call.element))
-    return _index_along(x, dim, indices, source, "add")
+    return _index_along(x, dim, indices, source, accumulate=True)
 
 
 def _index_along(
-    x: ir.Value, dim: int, indices: ir.Value, source: ir.Value, reduce: str
+    x: ir.Value, dim: int, indices: ir.Value, source: ir.Value, accumulate: bool
 ) -> ir.Value:
-    """Put the slices of source at `indices` of `dim`: a scatter whose index is stretched."""
+    """Put the slices of source at `indices` of `dim`."""
     size = dims(x)
     x, indices, source = _at_least_vectors(x, indices, source)
     dim %= rank(x)
     wide = [*dims(x)[:dim], dims(indices)[0], *dims(x)[dim + 1 :]]
-    spread = build.broadcast(build.along(indices, dim, rank(x)), wide)
     updates = build.broadcast(reshape(source, wide) if rank(source) != rank(x) else source, wide)
-    return reshape(build_scatter(x, spread, updates, dim, reduce), size)
+    return reshape(build_index_put(x, updates, [indices], [dim], accumulate), size)
 
 
 @converts("aten.index_copy")
 def index_copy(call: Call, x: ir.Value, dim: int, indices: ir.Value, source: ir.Value) -> ir.Value:
-    return _index_along(x, dim, indices, source, "none")
+    return _index_along(x, dim, indices, source, accumulate=False)
 
 
 @converts("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")

@@ -224,3 +224,30 @@ def test_index_put(accumulate: bool) -> None:
         [normal(2, 5, 3, 4), np.array([3, 1, -1]), np.array([0, 2, 0]), normal(3)],
         {"B": 2},
     )
+
+
+@pytest.mark.parametrize("reduce", ["none", "add", "mul", "max", "min"])
+def test_scatter_of_one_element_along_each_line(reduce: str) -> None:
+    where = np.random.default_rng(0).integers(-5, 5, (3, 1, 4))
+    check(
+        [(["B", 5, 4], F32), (["B", 1, 4], "i64"), (["B", 2, 4], F32)],
+        lambda x, i, u: scatter(x, i, u, 1, reduce),
+        [normal(3, 5, 4), where, normal(3, 2, 4)],
+        {"B": 3},
+    )
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("at", [2, -1, 0])
+def test_index_put_of_one_slice(accumulate: bool, at: int) -> None:
+    check(
+        [(["B", 5, 4], F32), ([1], "i64"), (["B", 1, 4], F32)],
+        lambda x, i, u: index_put(x, u, [i], [1], accumulate),
+        [normal(3, 5, 4), np.array([at]), normal(3, 1, 4)],
+        {"B": 3},
+    )
+    check(
+        [([3, 5, 4], F32), ([], "i32"), ([1, 1], "i64"), ([5], F32)],
+        lambda x, i, j, u: index_put(x, u, [i, j], [0, 2], accumulate),
+        [normal(3, 5, 4), np.int32(at), np.array([[3]]), normal(5)],
+    )
