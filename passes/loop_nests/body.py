@@ -6,7 +6,7 @@ is kept as its first lane, so that an index computed from it still reads contigu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from metadef import ir
@@ -158,10 +158,28 @@ def instructions(body: ir.Block) -> int:
     return sum(1 if n in _SHORT or not n.startswith("math.") else _FUNCTION_OPS for n in names)
 
 
-def widest_bits(block: ir.Block) -> int:
-    """Return the width of the widest data element in a body (i1 and index apart)."""
+def varying(block: ir.Block, arguments: set[int], dims: set[int]) -> set[ir.Value]:
+    """Return the values of a body that come from some of its arguments, by number, or from
+    `linalg.index` of some dims."""
+    found = {v for k, v in enumerate(block.arguments) if k in arguments}
+    for view in block.operations:
+        op = view.operation
+        if op.name == "linalg.index":
+            varies = ir.IntegerAttr(op.attributes["dim"]).value in dims
+        else:
+            varies = bool(op.regions) or any(v in found for v in op.operands)
+        found.update(op.results if varies else ())
+    return found
+
+
+def values_of(block: ir.Block) -> set[ir.Value]:
+    """Return the arguments of a body and all that it computes."""
+    return {*block.arguments, *(r for op in block.operations for r in op.operation.results)}
+
+
+def widest_bits(values: Iterable[ir.Value]) -> int:
+    """Return the width of the widest data element among values (i1 and index apart)."""
     bits = [8]
-    values = list(block.arguments) + [r for op in block.operations for r in op.operation.results]
     for v in values:
         type_ = v.type
         if isinstance(type_, ir.FloatType | ir.IntegerType) and type_.width > 1:

@@ -13,7 +13,14 @@ from math import prod
 from metadef import ir
 
 from .access import Access
-from .body import HEAVY_BODY_OPS, instructions, is_vectorizable, widest_bits
+from .body import (
+    HEAVY_BODY_OPS,
+    instructions,
+    is_vectorizable,
+    values_of,
+    varying,
+    widest_bits,
+)
 from .index_math import Index
 from .stage import Stage
 from .transposed import is_transposed, tile_rows
@@ -85,10 +92,14 @@ class Schedule:
 
 def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule:
     """Return the schedule of a stage whose dims run over `extents`."""
-    width = target.vector_bits // _widest(stage)
+    width = target.vector_bits // widest_bits(_values(stage))
     lanes, over_reduction = _choose_lanes(stage, extents, width)
     if lanes is None:
         return Schedule(None, False, 1, 1, None, 1)
+    # What is the same in all lanes stays a scalar, and may be wider.
+    more = target.vector_bits // widest_bits(_values_along(stage, lanes))
+    if more > width and _choose_lanes(stage, extents, more) == (lanes, over_reduction):
+        width = more
     if not stage.reduction_dims:
         tile = tile_rows(stage, extents, lanes, width)
         if tile is not None:
@@ -135,9 +146,20 @@ def combiners(stage: Stage) -> list[Combiner | None]:
     return found
 
 
-def _widest(stage: Stage) -> int:
-    bits = widest_bits(stage.body)
-    return max(bits, widest_bits(stage.epilogue.body)) if stage.epilogue else bits
+def _values(stage: Stage) -> set[ir.Value]:
+    """Return the values of a stage's bodies."""
+    return values_of(stage.body) | (values_of(stage.epilogue.body) if stage.epilogue else set())
+
+
+def _values_along(stage: Stage, lanes: int) -> set[ir.Value]:
+    """Return the values of a stage's bodies that differ from lane to lane."""
+    moving = {k for k, x in enumerate(stage.inputs) if isinstance(x, Access) and x.moves(lanes)}
+    moving |= {len(stage.inputs) + k for k in range(len(stage.outputs))}
+    indices = {original for original, d in stage.index_dims.items() if d == lanes}
+    found = varying(stage.body, moving, indices)
+    if stage.epilogue is not None:
+        found |= _values_along(stage.epilogue, lanes)
+    return found
 
 
 def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple[int | None, bool]:
