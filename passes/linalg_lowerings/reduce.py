@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from metadef import ir
@@ -18,12 +19,18 @@ from .expression import (
     Value,
     apply,
     cast,
+    dim_exprs,
     index,
     narrow,
     size,
     substitute,
 )
 from .kernel import Kernel, accumulator_type, result_type
+
+# So many rows keep all cores busy; of fewer, long ones are folded in parts.
+_ENOUGH_ROWS = 32
+_LONG_FOLD = 1 << 15
+_MOST_PARTS = 64
 
 Combine = Callable[[scalar.Scalars, ir.Value, ir.Value], ir.Value]
 _FNS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "or", "all": "and"}
@@ -63,6 +70,11 @@ def fold(
 
     `result` is the old value whose output may hold the result, if the types agree.
     """
+    parts = _in_parts(x, dims)
+    if parts is not None:
+        # Threads fold the parts; what is left to one of them is short.
+        x = fold(kernel, parts[0], fn, parts[1], None, element)
+        dims = parts[2]
     element = element if element is not None else x.element
     accumulator = accumulator_type(element) if fn in ("sum", "prod") else element
     kept = [i for i in range(len(x.dims)) if i not in dims]
@@ -83,6 +95,35 @@ def fold(
     )
     tensor_dims = tuple(kept_dims[e.position] for e in map_)
     return Value(tuple(kept_dims), Load(accumulator, tensor, tensor_dims, map_))
+
+
+def _in_parts(x: Value, dims: list[int]) -> tuple[Value, list[int], list[int]] | None:
+    """Split the folding of much into few: x, the dims to fold first, and what is to be folded then.
+
+    The parts are the turns of the first dim, where others are folded with it, or else stretches of
+    the only one.
+    """
+    if not dims or not all(d.is_static for d in x.dims):
+        return None
+    kept = prod(d.value for i, d in enumerate(x.dims) if i not in dims)
+    folded = prod(x.dims[d].value for d in dims)
+    if not 0 < kept < _ENOUGH_ROWS or folded < _LONG_FOLD:
+        return None
+    outer = next((d for d in dims if x.dims[d].value > 1), dims[0])
+    extent = x.dims[outer].value
+    if extent < folded:
+        after = outer - sum(d < outer for d in dims)
+        return x, [d for d in dims if d != outer], [after]
+    parts = max(n for n in range(1, _MOST_PARTS + 1) if extent % n == 0)
+    if parts == 1:
+        return None
+    split = [*x.dims[:outer], Dim.of(parts), Dim.of(extent // parts), *x.dims[outer + 1 :]]
+    positions = list(dim_exprs(len(split)))
+    positions[outer : outer + 2] = [positions[outer] * (extent // parts) + positions[outer + 1]]
+    expr = substitute(x.expr, positions, len(split))
+    others = [d + (d > outer) for d in dims if d != outer]
+    after = outer - sum(d < outer for d in others)
+    return Value(tuple(split), expr), sorted([outer + 1, *others]), [after]
 
 
 def combiner(fn: str, element: ir.Type) -> Combine:

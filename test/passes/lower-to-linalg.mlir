@@ -185,6 +185,36 @@ func.func @symbols_are_sorted_arguments(%arg0: tensor<?x?xf32, #metadef.dims<["S
   return %1 : tensor<?xf32, #metadef.dims<["B*S"]>>
 }
 
+// Few long sums are made in parts, by several threads; many, or short ones, are not.
+// CHECK-LABEL: @folds_few_long_rows_in_parts
+// CHECK: tensor.empty() : tensor<1000xf32>
+// CHECK: iterator_types = ["parallel", "reduction"]
+// CHECK: iterator_types = ["reduction"]
+// CHECK-NOT: linalg.generic
+func.func @folds_few_long_rows_in_parts(%arg0: tensor<1000x1000xf32>) -> tensor<f32> attributes {metadef.kernel} {
+  %0 = "metadef.reduce"(%arg0) {dims = array<i64: 0, 1>, fn = "sum", keepdim = false} : (tensor<1000x1000xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// CHECK-LABEL: @folds_many_rows_at_once
+// CHECK: iterator_types = ["parallel", "reduction"]
+// CHECK-NOT: linalg.generic
+func.func @folds_many_rows_at_once(%arg0: tensor<64x100000xf32>) -> tensor<64xf32> attributes {metadef.kernel} {
+  %0 = "metadef.reduce"(%arg0) {dims = array<i64: 1>, fn = "max", keepdim = false} : (tensor<64x100000xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// One update along each line is a choice, without a loop.
+// CHECK-LABEL: @chooses_between_a_cache_and_its_update
+// CHECK: linalg.generic
+// CHECK: arith.cmpi eq
+// CHECK: arith.select
+// CHECK-NOT: scf.for
+func.func @chooses_between_a_cache_and_its_update(%arg0: tensor<6x64x16xf32>, %arg1: tensor<6x1x16xf32>, %arg2: tensor<1xi64>) -> tensor<6x64x16xf32> attributes {metadef.kernel} {
+  %0 = "metadef.index_put"(%arg0, %arg1, %arg2) {accumulate = false, dims = array<i64: 1>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<6x64x16xf32>, tensor<6x1x16xf32>, tensor<1xi64>) -> tensor<6x64x16xf32>
+  return %0 : tensor<6x64x16xf32>
+}
+
 // CHECK-LABEL: @not_a_kernel
 // CHECK: metadef.pointwise
 func.func @not_a_kernel(%x: tensor<4xf32>) -> tensor<4xf32> {
