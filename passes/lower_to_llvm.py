@@ -85,14 +85,14 @@ def _align_allocations(module: ir.Operation) -> None:
 
 
 def _free_allocations(function: ir.OpView) -> None:
-    """Free what the function allocates in its own block and nobody frees."""
-    block = ir.entry_block(function)
-    end = block.operations[len(block.operations) - 1]
-    for op in block.operations:
+    """Free at the end of its block what is allocated there and what nobody frees or passes on."""
+    for op in ir.operations(function):
         if op.operation.name != "memref.alloc":
             continue
-        users = [use.owner.operation.name for use in op.operation.result.uses]
-        if "memref.dealloc" not in users:
+        block = op.operation.block
+        end = block.operations[len(block.operations) - 1]
+        users = [use.owner.operation for use in op.operation.result.uses]
+        if end.operation not in users and all(u.name != "memref.dealloc" for u in users):
             with ir.InsertionPoint(end), op.location:
                 ir.memref.dealloc(op.operation.result)
 

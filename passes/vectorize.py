@@ -16,9 +16,21 @@ from metadef.passes.loop_nests.nest import NestEmitter, Threads
 from metadef.passes.loop_nests.packing import pack_operand
 from metadef.passes.loop_nests.padding import merge_padding
 from metadef.passes.loop_nests.schedule import Target, choose
-from metadef.passes.loop_nests.shared_buffers import Dependences, place_allocations, root
+from metadef.passes.loop_nests.shared_buffers import (
+    Dependences,
+    allocation_bytes,
+    place_allocations,
+    root,
+)
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.passes.loop_nests.streaming import streamed
+from metadef.passes.loop_nests.whole_loops import (
+    is_shareable,
+    may_run_alone,
+    run_alone,
+    share_out,
+    touched,
+)
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
@@ -46,8 +58,9 @@ class Vectorize(Pass):
         func.func @k(%x: memref<1024xf32>, %y: memref<1024xf32>, %tid: index, %nthreads: index) {
           scf.for %task = %lower to %upper step %c1 { scf.for %i ... { vector.load ... } }
 
-    Runs of structured ops become nests (see `loop_nests/`). A function that does anything else
-    with side effects (a sequential scan, a sort) is marked `metadef.serial`: one thread runs it.
+    Runs of structured ops become nests (see `loop_nests/`). A loop marked `metadef.parallel` (over
+    rows to be sorted, say) is shared out too, and any other is for thread 0. A function of nothing
+    but such loops, or with other side effects, is marked `metadef.serial`: one thread runs it.
     """
 
     accepts = BUFFERS
@@ -83,11 +96,13 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
     entry = ir.entry_block(func)
     index = ir.IndexType.get()
     unknown = ir.Location.unknown()
-    serial = not all(_is_plain(op.operation) for op in entry.operations)
+    serial = _is_serial(entry)
     tid, count = entry.add_argument(index, unknown), entry.add_argument(index, unknown)
-    threads = Threads(None, None) if serial else Threads(tid, count)
-    for block in _blocks(func.operation):
-        _vectorize_block(block, entry, target, threads)
+    alone = Threads(None, None)
+    first, *inner = _blocks(func.operation)
+    _vectorize_block(first, entry, target, alone if serial else Threads(tid, count))
+    for block in inner:
+        _vectorize_block(block, entry, target, alone)
     added: list[dict[str, ir.Attribute]] = [{}, {}]
     if serial:
         func.attributes["metadef.serial"] = ir.UnitAttr.get()
@@ -95,6 +110,16 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
         _erase_unused(entry)
         added += place_allocations(func, entry)
     _update_type(func, entry, added)
+
+
+def _is_serial(entry: ir.Block) -> bool:
+    """Tell whether a function has no work for several threads, or other than loops and nests."""
+    ops = [op.operation for op in entry.operations]
+    known = all(_is_plain(op) or is_shareable(op) or may_run_alone(op) for op in ops)
+    shared = any(_is_structured(op) or is_shareable(op) for op in ops)
+    loops = any(not _is_plain(op) for op in ops)
+    placed = all(allocation_bytes(op) is not None for op in ops if op.name == "memref.alloc")
+    return not known or loops and not (shared and placed)
 
 
 def _erase_unused(entry: ir.Block) -> None:
@@ -115,9 +140,15 @@ def _vectorize_block(block: ir.Block, entry: ir.Block, target: Target, threads: 
     for op in [*block.operations]:
         if op.operation.name == "linalg.generic":
             run.append(op)
-        elif run and not _is_movable(op.operation):
+            continue
+        if run and not _is_movable(op.operation):
             _emit_run(run, op, entry, target, threads, dependences if parallel else None)
             run = []
+        if parallel and not _is_plain(op.operation):
+            with ir.InsertionPoint(op), op.location:
+                if dependences.must_wait(*touched(op)):
+                    _barrier(entry)
+            (share_out if is_shareable(op.operation) else run_alone)(op, threads)
     if run:
         last = list(block.operations)[-1]
         _emit_run(run, last, entry, target, threads, dependences if parallel else None)
@@ -249,6 +280,10 @@ def _is_plain(op: ir.Operation) -> bool:
     """Tell whether every thread may run an op of a function's entry block."""
     plain = ("linalg.generic", "memref.dealloc", "func.return")
     return op.name in plain or op.name.startswith(_PURE)
+
+
+def _is_structured(op: ir.Operation | ir.OpView) -> bool:
+    return op.operation.name == "linalg.generic"
 
 
 def _is_movable(op: ir.Operation) -> bool:

@@ -51,6 +51,26 @@ def nest(
     return level([], list(carried))
 
 
+def rows(
+    kernel: Kernel, extents: Sequence[ir.Value], carried: Sequence[ir.Value], body: NestBody
+) -> list[ir.Value]:
+    """Emit one loop over all points of `extents`; no point needs another, so threads share them."""
+    total = kernel.size(1)
+    for extent in extents:
+        total = ir.arith.muli(total, extent)
+
+    def row(number: ir.Value, values: list[ir.Value]) -> list[ir.Value]:
+        at: list[ir.Value] = []
+        for extent in reversed(extents[1:]):
+            at.insert(0, ir.arith.remui(number, extent))
+            number = ir.arith.divui(number, extent)
+        return body([number, *at] if extents else [], values)
+
+    results = loop(kernel, kernel.size(0), total, carried, row)
+    results[0].owner.attributes["metadef.parallel"] = ir.UnitAttr.get()
+    return results
+
+
 def read(kernel: Kernel, tensor: ir.Value, at: Sequence[ir.Value], element: ir.Type) -> ir.Value:
     """Return an element of a tensor in compute type."""
     stored = ir.Operation.create(

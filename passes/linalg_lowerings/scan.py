@@ -10,7 +10,7 @@ from metadef.dialects.metadef.attributes import boolean, integer, text
 from . import scalar
 from .expression import Value, cast
 from .kernel import Kernel, compute_type, result_type, tensor_value
-from .loops import loop, nest, write
+from .loops import loop, rows, write
 from .reduce import combiner, identity
 
 
@@ -42,7 +42,7 @@ def lower_scan(kernel: Kernel, op: Any) -> list[Value]:
         return loop(kernel, kernel.size(0), extents[dim], [tensors[0], first], step)[:1]
 
     others = [*extents[:dim], *extents[dim + 1 :]]
-    (tensor,) = nest(kernel, others, [target], row)
+    (tensor,) = rows(kernel, others, [target], row)
     return [tensor_value(tensor, dims, element)]
 
 

@@ -11,7 +11,7 @@ from metadef.symbolic import Dim
 from . import scalar
 from .expression import Value
 from .kernel import Kernel, compute_type, result_type, tensor_value
-from .loops import loop, nest, read, write
+from .loops import loop, read, rows, write
 
 _A = ir.arith
 
@@ -26,7 +26,6 @@ def lower_sort(kernel: Kernel, op: Any) -> list[Value]:
     values = kernel.plain_destination(results[0], dims, element)
     indices = kernel.plain_destination(results[1], dims, i64)
     row = Row(kernel, element, dim, kernel.size(dims[dim]), boolean(op, "descending"))
-    scratch = [kernel.empty([dims[dim]], element), kernel.empty([dims[dim]], i64)]
     passes = _passes(kernel, dims[dim])
 
     def sort_row(outer: list[ir.Value], tensors: list[ir.Value]) -> list[ir.Value]:
@@ -37,15 +36,18 @@ def lower_sort(kernel: Kernel, op: Any) -> list[Value]:
             return [
                 write(kernel, value, carried[0], at, element),
                 write(kernel, position, carried[1], at, i64),
-                *carried[2:],
             ]
 
         zero = kernel.size(0)
+        scratch = [kernel.empty([dims[dim]], element), kernel.empty([dims[dim]], i64)]
         filled = loop(kernel, zero, row.length, tensors, fill)
-        return loop(kernel, zero, passes, filled, lambda p, c: row.merge_pass(outer, p, c))
+        merged = loop(
+            kernel, zero, passes, [*filled, *scratch], lambda p, c: row.merge_pass(outer, p, c)
+        )
+        return merged[: len(tensors)]
 
     extents = [kernel.size(d) for i, d in enumerate(dims) if i != dim]
-    sorted_ = nest(kernel, extents, [values, indices, *scratch], sort_row)
+    sorted_ = rows(kernel, extents, [values, indices], sort_row)
     return [tensor_value(sorted_[0], dims, element), tensor_value(sorted_[1], dims, i64)]
 
 

@@ -36,6 +36,13 @@ class Threads:
     tid: ir.Value | None
     count: ir.Value | None
 
+    def share(self, total: Index) -> tuple[Index, Index]:
+        """Return this thread's run of so many tasks."""
+        if self.tid is None or self.count is None:
+            return 0, total
+        done = [div(mul(tid, total), self.count) for tid in (self.tid, add(self.tid, 1))]
+        return done[0], done[1]
+
 
 @dataclass(eq=False)
 class NestEmitter:
@@ -85,7 +92,7 @@ class NestEmitter:
             else:
                 self._box(nest, schedules, bases, turns, private, following)
 
-        lower, upper = self._share(total)
+        lower, upper = self.threads.share(total)
         loop(lower, upper, 1, [], one_task)
         for tile in [*private.values(), sums, rows]:
             if tile is not None and tile.heap is not None:
@@ -104,13 +111,6 @@ class NestEmitter:
             assert isinstance(x, Access)
             rows = private_tile(x.element, rows_size(stage, blocking), self.entry)
         return sums, rows
-
-    def _share(self, total: Index) -> tuple[Index, Index]:
-        """Return this thread's run of tasks."""
-        if self.threads.tid is None or self.threads.count is None:
-            return 0, total
-        tid, count = self.threads.tid, self.threads.count
-        return div(mul(tid, total), count), div(mul(add(tid, 1), total), count)
 
     def _split_tails(
         self,

@@ -28,6 +28,10 @@ class Dependences:
         """Tell whether a nest must wait for what came before, and take note of the nest."""
         reads = {root(b) for s in stages for b in s.reads}
         writes = {root(b) for s in stages for b in s.writes}
+        return self.must_wait(reads, writes)
+
+    def must_wait(self, reads: set[ir.Value], writes: set[ir.Value]) -> bool:
+        """Tell whether what touches these buffers must wait, and take note of it."""
         wait = bool((reads | writes) & self.written or writes & self.read)
         if wait:
             self.written, self.read = set(), set()

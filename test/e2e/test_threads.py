@@ -27,3 +27,20 @@ def test_attention_gives_the_same_every_time(length: int, threads: int) -> None:
     assert_as_accurate_as_eager(compiled, Attention(), args)
     first = compiled(*args)
     assert all(torch.equal(compiled(*args), first) for _ in range(20))
+
+
+class Rows(nn.Module):
+    """Ops that work through rows one element after the other, and sums of everything."""
+
+    def forward(self, x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
+        values, places = x.sort(stable=True)
+        put = x.scatter_add(1, at, x[:, : at.shape[1]])
+        return values, places, x.cumsum(1), x.flip(0).cumsum(0), put, x.sum(), x.amax(), x.mean(0)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_rows_are_shared_out(threads: int) -> None:
+    torch.manual_seed(0)
+    args = torch.randn(7, 9001), torch.randint(9001, (7, 500))
+    compiled = metadef.compile(Rows(), args, threads=threads, fallback="error")
+    assert_as_accurate_as_eager(compiled, Rows(), args)

@@ -150,6 +150,81 @@ func.func @serial_around_a_sequential_loop(%x: memref<64xf32>, %y: memref<f32>) 
 
 // -----
 
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+
+// Turns that need no others are shared out; what one allocates is each thread's own.
+// CHECK-LABEL: func.func @shares_out_rows
+// CHECK-SAME: %[[TID:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index
+// CHECK-SAME: metadef.thread_scratch = 256
+// CHECK-NOT: metadef_barrier
+// CHECK: %[[DONE:.*]] = arith.muli %[[TID]], %{{.*}}
+// CHECK: %[[LOWER:.*]] = arith.divui %[[DONE]], %[[COUNT]]
+// CHECK: scf.for %{{.*}} = %[[LOWER]] to
+// CHECK-NOT: memref.alloc
+func.func @shares_out_rows(%x: memref<8x64xf32>, %y: memref<8x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %row = memref.alloc() : memref<64xf32>
+    %v = memref.load %x[%i, %c1] : memref<8x64xf32>
+    memref.store %v, %row[%i] : memref<64xf32>
+    %w = memref.load %row[%i] : memref<64xf32>
+    memref.store %w, %y[%i, %c0] : memref<8x64xf32>
+  } {metadef.parallel}
+  return
+}
+
+// -----
+
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+
+// Beside a nest a sequential loop is for thread 0, after what it depends on.
+// CHECK-LABEL: func.func @has_thread_0_run_a_sequential_loop
+// CHECK-NOT: metadef.serial
+// CHECK: vector.store
+// CHECK: call @metadef_barrier
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0
+// CHECK: scf.if %[[FIRST]]
+// CHECK-NEXT: scf.for
+func.func @has_thread_0_run_a_sequential_loop(%x: memref<8x64xf32>, %y: memref<8x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : memref<8x64xf32>) outs(%y : memref<8x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  scf.for %i = %c0 to %c8 step %c1 {
+    %v = memref.load %y[%i, %c0] : memref<8x64xf32>
+    memref.store %v, %y[%c0, %i] : memref<8x64xf32>
+  }
+  return
+}
+
+// -----
+
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+#one = affine_map<(d0, d1) -> (0)>
+
+// What is the same in all lanes may be wider than they are.
+// CHECK-LABEL: func.func @keeps_the_width_beside_a_wider_scalar
+// CHECK: vector.load {{.*}} vector<16xf32>
+func.func @keeps_the_width_beside_a_wider_scalar(%x: memref<8x64xf32>, %at: memref<1xi64>, %y: memref<8x64xf32>) {
+  linalg.generic {indexing_maps = [#id2, #one, #id2], iterator_types = ["parallel", "parallel"]} ins(%x, %at : memref<8x64xf32>, memref<1xi64>) outs(%y : memref<8x64xf32>) {
+  ^bb0(%a: f32, %i: i64, %o: f32):
+    %row = linalg.index 0 : index
+    %place = arith.index_cast %i : i64 to index
+    %here = arith.cmpi eq, %row, %place : index
+    %n = arith.negf %a : f32
+    %r = arith.select %here, %n, %a : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
 #source = affine_map<(d0, d1) -> (d1, d0)>
 #id2 = affine_map<(d0, d1) -> (d0, d1)>
 
