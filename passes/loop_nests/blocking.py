@@ -133,8 +133,15 @@ def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict
         elif isinstance(extent, int) and inside * extent <= most:
             inside *= extent
         else:
-            chunks[d] = even(extent, max(1, most // inside))
+            chunks[d] = _about(extent, max(1, most // inside))
     return dict(reversed(chunks.items()))
+
+
+def _about(extent: Index, size: int) -> int:
+    """Return what parts of `extent` nearest to `size` are long, if they are even."""
+    if not isinstance(extent, int):
+        return size
+    return -(-extent // max(1, round(extent / size)))
 
 
 def _depth(stage: Stage, chunks: dict[int, int]) -> int:

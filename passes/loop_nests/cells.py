@@ -11,7 +11,7 @@ from metadef import ir
 from .access import Access
 from .body import Lanes, Val, constant_splat, evaluate_body
 from .control import loop
-from .index_math import Index, add, div, mul, sub, value
+from .index_math import Index, add, div, mul, rem, sub, value
 from .memory import Cell, CellMemory, Corner, Point
 from .padding import turns_inside
 from .prefetch import fetch
@@ -128,7 +128,7 @@ class BlockCells:
         """Loop over dim `d`; few sums go on as strands that do not wait for each other."""
         count = min(_MOST_STRANDS, -(-_BUSY_SUMS // len(carried)))
         extent = sub(stop, start)
-        if count == 1 and len(carried) <= _FEW_SUMS and isinstance(extent, int):
+        if count == 1 and len(carried) <= _FEW_SUMS:
             return _by_twos(start, extent, carried, lambda i, x: step(moved(point, d, i), x))
         if count == 1 or (isinstance(extent, int) and extent < 2 * count):
             return loop(start, stop, 1, carried, lambda i, inner: step(moved(point, d, i), inner))
@@ -255,11 +255,13 @@ def moved(point: Point, dim: int, index: Index) -> Point:
 
 def _by_twos(
     start: Index,
-    extent: int,
+    extent: Index,
     carried: list[ir.Value],
     step: Callable[[Index, list[ir.Value]], list[ir.Value]],
 ) -> list[ir.Value]:
     """Build a loop of `extent` steps, two in each turn."""
-    stop = add(start, extent - extent % 2)
+    stop = add(start, sub(extent, rem(extent, 2)))
     carried = loop(start, stop, 2, carried, lambda i, held: step(add(i, 1), step(i, held)))
+    if not isinstance(extent, int):
+        return loop(stop, add(start, extent), 1, carried, step)
     return step(stop, carried) if extent % 2 else carried
