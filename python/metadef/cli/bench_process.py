@@ -13,13 +13,13 @@ import ctypes
 import gc
 import json
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from metadef.cli.memory_peak import MemoryPeak
 from metadef.cli.models import Model, load_model
 from metadef.cli.usage import UsageError
 from metadef.diagnostics import MetadefError
@@ -78,17 +78,14 @@ def _prepare(model: Model, request: dict[str, Any]) -> tuple[dict[str, Any], Cal
     torch.set_num_threads(request["threads"])
     torch.set_grad_enabled(False)
     _warm_up(request)
-    bound: Calls = []
-    _forget_peak()
-    before = _resident_mib()
-    start = time.perf_counter()
-    bind = _build(model, request)
-    bound = [bind(args, model.kwargs) for args in model.calls]
-    torch.manual_seed(0)
-    results = [tensors(bound[0]())]
-    seconds = time.perf_counter() - start
-    found = {"compile_seconds": seconds, "compile_adds_mib": _peak_mib() - before}
-    found["compiler_processes_mib"] = _children_mib()
+    with MemoryPeak() as memory:
+        start = time.perf_counter()
+        bind = _build(model, request)
+        bound = [bind(args, model.kwargs) for args in model.calls]
+        torch.manual_seed(0)
+        results = [tensors(bound[0]())]
+        seconds = time.perf_counter() - start
+    found = {"compile_seconds": seconds, "compile_adds_mib": memory.added_mib}
     results += [tensors(call()) for call in bound[1:]]
     reference = Path(request["reference"])
     if request["program"] == "eager":
@@ -189,19 +186,6 @@ def _busy_seconds() -> float:
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _children_mib() -> float:
-    """Return the peaks of the processes that this one started: all that live, or one that did."""
-    alive = 0.0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = _status(folder)
-        except OSError:  # it ended meanwhile
-            continue
-        if int(fields["PPid"]) == os.getpid():
-            alive += _mib(fields, "VmHWM")
-    return max(alive, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-
-
 def _status(folder: Path) -> dict[str, str]:
     """Return what the kernel says of a process."""
     lines = (folder / "status").read_text().splitlines()
@@ -210,10 +194,6 @@ def _status(folder: Path) -> dict[str, str]:
 
 def _mib(fields: dict[str, str], key: str) -> float:
     return int(fields[key].split()[0]) / 1024 if key in fields else 0.0  # a zombie has none
-
-
-def _resident_mib() -> float:
-    return _mib(_status(Path("/proc/self")), "VmRSS")
 
 
 def _peak_mib() -> float:
