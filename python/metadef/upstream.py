@@ -38,6 +38,11 @@ class _Local(threading.local):
 _local = _Local()
 
 
+def forget_managers() -> None:
+    """Let go of this thread's pass managers, and of the context that they are of."""
+    _local.managers = _Managers()
+
+
 def run_upstream(module: ir.Operation, pipeline: str) -> None:
     """Run a comma-separated list of MLIR's passes on a module.
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from metadef.codegen.llvm import (
+    Optimisation,
     Target,
     assembly,
     host_target,
@@ -18,7 +21,10 @@ from metadef.codegen.llvm import (
 )
 from metadef.diagnostics import MetadefError
 from metadef.runtime.cache import Cache
-from metadef.runtime.jit import Library, _dispatch_code, dispatch_loop
+from metadef.runtime.elf import is_object_file
+from metadef.runtime.jit import Library, _address_of, _dispatch_code, dispatch_loop
+from metadef.runtime.linker import LinkedCode
+from metadef.runtime.mcjit import LoadedCode
 
 FMA = """
 define <8 x float> @mul_add(<8 x float> %a, <8 x float> %b, <8 x float> %c) {
@@ -154,3 +160,69 @@ def test_code_of_the_dispatch_loop_is_kept(tmp_path: Path) -> None:
     assert kept
     assert _dispatch_code(cache) == code
     assert sorted(tmp_path.rglob("*.entry")) == kept
+
+
+CALLS = """
+@table = internal constant [4 x i32] [i32 1, i32 2, i32 4, i32 8], align 16
+declare double @exp(double)
+declare i32 @other(i32)
+define double @f(double %x, i64 %i) {
+  %at = getelementptr [4 x i32], ptr @table, i64 0, i64 %i
+  %n = load i32, ptr %at
+  %m = call i32 @other(i32 %n)
+  %y = sitofp i32 %m to double
+  %e = call double @exp(double %x)
+  %z = fmul double %e, %y
+  ret double %z
+}
+define ptr @where() {
+  ret ptr @exp
+}
+"""
+
+OTHER = """
+define i32 @other(i32 %n) {
+  switch i32 %n, label %none [ i32 1, label %a  i32 2, label %b  i32 4, label %c  i32 8, label %d ]
+a:
+  ret i32 10
+b:
+  ret i32 35
+c:
+  ret i32 -7
+d:
+  ret i32 12
+none:
+  ret i32 0
+}
+"""
+
+
+@pytest.mark.parametrize("loader", [LinkedCode, LoadedCode])
+@pytest.mark.parametrize("level", [0, 3])
+def test_links_constants_calls_and_addresses(loader: Any, level: int) -> None:
+    objects = [
+        object_code(text, host_target(), Optimisation(level=level)) for text in (CALLS, OTHER)
+    ]
+    if loader is LinkedCode and not is_object_file(objects[0]):
+        pytest.skip("object files of another machine")
+    code = loader(objects, lambda name: 0 if name == "other" else _address_of(name))
+    f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)(code.address("f"))
+    assert [f(1.0, i) for i in range(4)] == pytest.approx([math.e * n for n in (10, 35, -7, 12)])
+    where = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address("where"))
+    assert where() == _address_of("exp")
+    assert code.address("nobody") is None
+
+
+def test_refuses_code_with_variables() -> None:
+    text = """
+    @count = global i32 7
+    define i32 @f() {
+      %n = load i32, ptr @count
+      ret i32 %n
+    }
+    """
+    content = object_code(text, host_target())
+    if not is_object_file(content):
+        pytest.skip("object files of another machine")
+    with pytest.raises(MetadefError, match="expected no variables, got '.data'"):
+        LinkedCode([content], _address_of)

@@ -107,7 +107,8 @@ def _optimised(
 
 
 def _target_machine(target: Target, level: int) -> llvm.TargetMachine:
-    _initialise_llvm()
+    architecture = target.triple.partition("-")[0]
+    _initialise_llvm(architecture == llvm.get_process_triple().partition("-")[0])
     try:
         backend = llvm.Target.from_triple(target.triple)
     except RuntimeError as error:
@@ -125,6 +126,11 @@ def _target_machine(target: Target, level: int) -> llvm.TargetMachine:
 
 
 @functools.cache
-def _initialise_llvm() -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+def _initialise_llvm(native: bool) -> None:
+    """Load the back end of this machine, which is a tenth of them, or all."""
+    if native:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()

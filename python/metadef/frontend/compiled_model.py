@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import torch
 from torch.utils import _pytree as pytree
 
+from metadef.codegen.workers import WORKERS
 from metadef.diagnostics import MetadefError, near_names
 from metadef.profiling.spans import Round
 
@@ -219,6 +220,8 @@ def _compile(
         found = _compile_traced(module, args, kwargs, kept, ahead, timeline)
         if found is not None:
             return found
+    if looks is not None and kept is None:
+        WORKERS.start(options.jobs)  # they load while the model is exported
     from .compiler import compile_graph  # from here on it takes MLIR
     from .export import export
 

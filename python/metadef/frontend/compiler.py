@@ -6,11 +6,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-import torch
 from torch import fx
 
 from metadef import ir
+from metadef.allocator import give_back_memory
 from metadef.codegen.compile import compile_kernels, warm_up
+from metadef.codegen.kernel import CompiledKernel
 from metadef.device.attribute import set_device
 from metadef.diagnostics import MetadefError
 from metadef.instrumentation import Printing
@@ -18,6 +19,7 @@ from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of, stage_names
 from metadef.runtime.back_graph_reader import read_plan
 from metadef.runtime.program import build_program
+from metadef.upstream import forget_managers
 
 from .ahead import Ahead
 from .capture import Capture
@@ -92,7 +94,6 @@ def _compile(
 
 def _build(capture: Capture, name: str, options: Options, timeline: Timeline) -> Part:
     """Compile one native graph to a program, and keep what the front passes made of it."""
-    key = _front_key(capture, options)
     with timeline.stage("import"):
         module = import_graph(capture.module, capture.source_of, capture.symbols)
         source = module.operation.get_asm(enable_debug_info=True, assume_verified=True)
@@ -106,7 +107,9 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
         print_kernels(module, options.device, printing)
     back = module.operation.get_asm(enable_debug_info=True, assume_verified=True)
     front = Front(read_plan(module), tuple(nodes), compress_texts(source, back))
-    return _back(name, key, front, module, capture.weights, options, timeline)
+    kernels, cached = _compile_kernels(module, options, timeline)
+    del module, source, back  # room for the weights that the program makes
+    return _load_new(capture, name, front, kernels, cached, options, timeline)
 
 
 def _kept_part(
@@ -127,8 +130,8 @@ def _kept_part(
         part = load_part(name, key, front, capture.weights, options, timeline)
     if part is None:
         with ir.make_context(), ir.Location.unknown():
-            module = ir.Module.parse(front.back)
-        part = _back(name, key, front, module, capture.weights, options, timeline)
+            kernels, cached = _compile_kernels(ir.Module.parse(front.back), options, timeline)
+        part = _load_new(capture, name, front, kernels, cached, options, timeline)
     tell_stages(part, timeline)
     return part
 
@@ -137,16 +140,10 @@ def _front_key(capture: Capture, options: Options) -> str | None:
     return None if options.printing.is_on else graph_key(capture, options.device)
 
 
-def _back(
-    name: str,
-    key: str | None,
-    front: Front,
-    module: ir.Module,
-    weights: Mapping[str, torch.Tensor],
-    options: Options,
-    timeline: Timeline,
-) -> Part:
-    """Compile the kernels of a planned back graph, keep it, and load it with its weights."""
+def _compile_kernels(
+    module: ir.Module, options: Options, timeline: Timeline
+) -> tuple[dict[str, CompiledKernel], int]:
+    """Compile the kernels of a planned back graph; return how many were in the cache, too."""
     cached = 0
     done = 0
 
@@ -161,10 +158,26 @@ def _back(
         kernels = compile_kernels(
             module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
         )
-    with timeline.stage("program"):
-        program = build_program(front.plan, kernels, weights, options.threads)
+    return kernels, cached
+
+
+def _load_new(
+    capture: Capture,
+    name: str,
+    front: Front,
+    kernels: dict[str, CompiledKernel],
+    cached: int,
+    options: Options,
+    timeline: Timeline,
+) -> Part:
+    """Keep what was compiled, and load it with the graph's weights."""
+    key = _front_key(capture, options)
     front = replace(front, kernels={kernel.name: kernel.key for kernel in kernels.values()})
     keep_front(options.cache, key, front)
+    forget_managers()
+    give_back_memory()
+    with timeline.stage("program"):
+        program = build_program(front.plan, kernels, capture.weights, options.threads)
     return Part(name, key, front, program, kernels, cached)
 
 

@@ -69,6 +69,7 @@ class Support:
             if node.op == "call_function" and node.target is not operator.getitem:
                 kind, reason = self._verdict(node, to_object_code)
                 found[node] = Verdict(op_name(node), kind, reason, line_of(node))
+        self._context = None  # it has all that was tried in its memory
         return found
 
     def _verdict(self, node: fx.Node, to_object_code: bool) -> tuple[Kind, str]:
