@@ -19,6 +19,7 @@ DIMS = "metadef.dims"
 SCRATCH = "metadef.scratch"
 THREAD_SCRATCH = "metadef.thread_scratch"
 SERIAL = "metadef.serial"
+SCALAR_LOOPS = "metadef.scalar_loops"
 SYMBOLS = "metadef.symbols"
 NOALIAS = "metadef.noalias"
 WRITABLE = "bufferization.writable"
@@ -133,7 +134,7 @@ def _build_entry(function: ir.OpView, name: str, roles: list[Parameter]) -> None
     pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     with ir.InsertionPoint(function):
         entry = ir.func.FuncOp(name, ([pointer, pointer, pointer, i64, i64], []))
-    for key in (SCRATCH, THREAD_SCRATCH, SERIAL):
+    for key in (SCRATCH, THREAD_SCRATCH, SERIAL, SCALAR_LOOPS):
         if key in function.attributes:
             entry.attributes[key] = function.attributes[key]
     names = [role.attributes[SYMBOL] for role in roles if role.role == "symbol"]

@@ -34,7 +34,7 @@ from metadef.passes.loop_nests.whole_loops import (
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
-from ._kernel_abi import BARRIER
+from ._kernel_abi import BARRIER, SCALAR_LOOPS, SERIAL
 from ._locations import fuse_locations
 
 # fmt: off
@@ -61,6 +61,7 @@ class Vectorize(Pass):
     Runs of structured ops become nests (see `loop_nests/`). A loop marked `metadef.parallel` (over
     rows to be sorted, say) is shared out too, and any other is for thread 0. A function of nothing
     but such loops, or with other side effects, is marked `metadef.serial`: one thread runs it.
+    Where loops over single elements are left, it is marked `metadef.scalar_loops`.
     """
 
     accepts = BUFFERS
@@ -97,6 +98,8 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
     index = ir.IndexType.get()
     unknown = ir.Location.unknown()
     serial = _is_serial(entry)
+    if not all(_is_plain(op.operation) for op in entry.operations):
+        func.attributes[SCALAR_LOOPS] = ir.UnitAttr.get()
     tid, count = entry.add_argument(index, unknown), entry.add_argument(index, unknown)
     alone = Threads(None, None)
     first, *inner = _blocks(func.operation)
@@ -105,7 +108,7 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
         _vectorize_block(block, entry, target, alone)
     added: list[dict[str, ir.Attribute]] = [{}, {}]
     if serial:
-        func.attributes["metadef.serial"] = ir.UnitAttr.get()
+        func.attributes[SERIAL] = ir.UnitAttr.get()
     else:
         _erase_unused(entry)
         added += place_allocations(func, entry)
@@ -193,7 +196,8 @@ def _emit_run(
             with fuse_locations(stage.op.location for stage in nest.stages):
                 if dependences is not None and dependences.needs_barrier(nest.stages):
                     _barrier(entry)
-                emitter.emit(nest)
+                if not emitter.emit(nest):
+                    entry.owner.attributes[SCALAR_LOOPS] = ir.UnitAttr.get()
     for op in run:
         op.operation.erase()
 

@@ -57,8 +57,8 @@ class NestEmitter:
     entry: ir.Block
     streamed: frozenset[ir.Value] = frozenset()
 
-    def emit(self, nest: Nest) -> None:
-        """Build one nest: tasks, boxes, stages."""
+    def emit(self, nest: Nest) -> bool:
+        """Build one nest: tasks, boxes, stages; tell whether all that loops has lanes."""
         schedules = [choose(s, s.extents, self.target) for s in nest.stages]
         blocking = None
         if len(nest.stages) == 1:
@@ -97,6 +97,10 @@ class NestEmitter:
         for tile in [*private.values(), sums, rows]:
             if tile is not None and tile.heap is not None:
                 ir.memref.dealloc(tile.heap)
+        return all(
+            schedule.lanes is not None or all(extent == 1 for extent in stage.extents)
+            for stage, schedule in zip(nest.stages, schedules, strict=True)
+        )
 
     def _chunk_tiles(
         self, stage: Stage, blocking: Blocking | None

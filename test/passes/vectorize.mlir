@@ -136,7 +136,7 @@ func.func @does_not_vectorize_integer_division(%x: memref<64xi32>, %y: memref<64
 
 // What is no run of structured ops is for one thread.
 // CHECK-LABEL: func.func @serial_around_a_sequential_loop
-// CHECK-SAME: metadef.serial
+// CHECK-SAME: metadef.scalar_loops, metadef.serial
 func.func @serial_around_a_sequential_loop(%x: memref<64xf32>, %y: memref<f32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -58,7 +58,7 @@ def compile_and_run(
     attributes = [ir.DictAttr(a) for a in ir.ArrayAttr(kernel.attributes["arg_attrs"])]
     order = [a["metadef.symbol"].value for a in attributes if "metadef.symbol" in a]
     run_passes(module, [LowerToLlvm()])
-    code = object_code(llvm_ir(module), host_target(), Optimisation(level=0))
+    code = object_code(llvm_ir(module), host_target(), Optimisation(level=0, code_level=0))
     library = Library([code])
     arrays = [_to_memory(a, element_of(t)) for a, t in zip([*inputs, *outputs], types, strict=True)]
     before = [a.copy() for a in arrays[: len(inputs)]]

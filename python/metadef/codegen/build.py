@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from metadef import ir
 from metadef.codegen.kernel import KERNEL, CompiledKernel
-from metadef.codegen.llvm import Target, llvm_ir, object_code
+from metadef.codegen.llvm import VECTOR_LOOPS, Optimisation, Target, llvm_ir, object_code
 from metadef.device import attribute as device
 from metadef.device.spec import DeviceSpec
 from metadef.pass_runner import PassRunner
@@ -40,7 +40,7 @@ def build_kernel(
             on_stage(step.name())
             (runner or PassRunner()).run(module, [step])
         on_stage("llvm")
-        code = object_code(llvm_ir(module), target)
+        code = object_code(llvm_ir(module), target, optimisation_of(module))
         exported = next(op for op in module.body.operations if _name(op) == symbol)
         return _described(exported, symbol, code)
 
@@ -48,6 +48,12 @@ def build_kernel(
 def target_of(spec: DeviceSpec) -> Target:
     """Return what LLVM must know of a device."""
     return Target(spec.triple, spec.cpu, spec.features, spec.vector_bits)
+
+
+def optimisation_of(module: ir.Module) -> Optimisation:
+    """Return how hard LLVM is to work on a kernel that went through the passes."""
+    scalar = any("metadef.scalar_loops" in op.attributes for op in module.body.operations)
+    return Optimisation() if scalar else VECTOR_LOOPS
 
 
 def _described(function: ir.OpView, symbol: str, code: bytes) -> CompiledKernel:

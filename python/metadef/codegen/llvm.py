@@ -30,14 +30,21 @@ class Target:
 class Optimisation:
     """How hard LLVM tries: `level` 0 to 3; the vectorisers work on what is still scalar.
 
-    Register blocks come unrolled: to unroll the loops around them costs a quarter of LLVM's time
-    and gains nothing.
+    With `inlining` a module is optimised as a whole, else function by function. Register blocks
+    come unrolled: to unroll the loops around them costs a quarter of LLVM's time and gains nothing.
     """
 
     level: int = 3
+    #: of the back end, where registers are allotted and instructions put in order
+    code_level: int = 3
+    inlining: bool = True
     loop_unrolling: bool = False
     loop_vectorization: bool = True
     slp_vectorization: bool = False
+
+
+#: for loops over vectors: what else LLVM has to offer takes most of its time and finds nothing
+VECTOR_LOOPS = Optimisation(level=1, inlining=False)
 
 
 def host_target() -> Target:
@@ -60,7 +67,7 @@ def object_code(text: str, target: Target, optimisation: Optimisation = Optimisa
     Raises:
         MetadefError: this LLVM has no back end for the triple.
     """
-    machine = _target_machine(target, optimisation.level)
+    machine = _target_machine(target, optimisation.code_level)
     code = machine.emit_object(_optimised(text, machine, optimisation))
     assert isinstance(code, bytes)
     return code
@@ -72,7 +79,7 @@ def assembly(text: str, target: Target, optimisation: Optimisation = Optimisatio
     Raises:
         MetadefError: this LLVM has no back end for the triple.
     """
-    machine = _target_machine(target, optimisation.level)
+    machine = _target_machine(target, optimisation.code_level)
     return str(machine.emit_assembly(_optimised(text, machine, optimisation)))
 
 
@@ -84,7 +91,7 @@ def optimised_llvm_ir(
     Raises:
         MetadefError: this LLVM has no back end for the triple.
     """
-    machine = _target_machine(target, optimisation.level)
+    machine = _target_machine(target, optimisation.code_level)
     return str(_optimised(text, machine, optimisation))
 
 
@@ -102,7 +109,13 @@ def _optimised(
     tuning.loop_vectorization = optimisation.loop_vectorization
     tuning.slp_vectorization = optimisation.slp_vectorization
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    if optimisation.inlining:
+        builder.getModulePassManager().run(module, builder)
+        return module
+    manager = builder.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            manager.run(function, builder)
     return module
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metadef import ir
-from metadef.codegen.build import target_of
+from metadef.codegen.build import optimisation_of, target_of
 from metadef.codegen.llvm import assembly, llvm_ir
 from metadef.device import attribute as device
 from metadef.instrumentation import Printing
@@ -39,7 +39,9 @@ def kernel_after(module: ir.Module, stage: str) -> str:
         return str(module.operation.get_asm(enable_debug_info=True))
     _add_debug_information(module)
     text = llvm_ir(module)
-    return text if stage == LLVM_IR else assembly(text, target_of(spec))
+    if stage == LLVM_IR:
+        return text
+    return assembly(text, target_of(spec), optimisation_of(module))
 
 
 def print_kernel(module: ir.Module, printing: Printing) -> None:
