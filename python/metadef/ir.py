@@ -76,9 +76,9 @@ def __getattr__(name: str) -> Any:
     return dialect
 
 
-# Where the bindings look for the module of a dialect; without it they search, and fail, each time
-# an attribute of ours is read.
-_mlir.globals.append_dialect_search_prefix("metadef.dialects")
+# Where the bindings look for the module of a dialect, ours first: without it they search, and fail,
+# each time an attribute of ours is read.
+_mlir.globals.dialect_search_modules = ["metadef.dialects", "torch_mlir.dialects"]
 
 # A dialect in Python is loaded through state that all contexts share.
 _loading = threading.Lock()
