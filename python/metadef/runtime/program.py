@@ -241,7 +241,9 @@ class Program:
             else:
                 assert not isinstance(buffer, Arena), "a result in the arena"
                 tensor = self._weights[buffer.name]
-            found.append(tensor if tensor.shape == shape else tensor.view(shape))
+            if shape is not None and tensor.shape != shape:
+                tensor = tensor.view(shape)
+            found.append(tensor)
         return found
 
 

@@ -15,7 +15,7 @@ import torch
 from metadef.codegen.kernel import CompiledKernel
 from metadef.symbolic import Dim
 
-from .back_graph import Arena, BackGraph, Buffer, Input, Weight
+from .back_graph import Arena, BackGraph, Buffer, Input, Output, Weight
 from .dependences import Access, aligned, barriers_after
 
 _WAIT, _SERIAL = 1, 2
@@ -25,12 +25,15 @@ _TIMES = 4  # word of the job
 
 @dataclass
 class Table:
-    """A job ready to run once the pointers of inputs and outputs are in `words`."""
+    """A job ready to run once the pointers of inputs and outputs are in `words`.
+
+    `result_shapes` has None for a result that has the shape of the output that it is.
+    """
 
     words: memoryview
     address: int
     outputs: tuple[tuple[tuple[int, ...], torch.dtype], ...]
-    result_shapes: tuple[tuple[int, ...], ...]
+    result_shapes: tuple[tuple[int, ...] | None, ...]
     storage: np.ndarray
 
     def set_times(self, address: int) -> None:
@@ -126,7 +129,12 @@ class Layout:
             words=words.data,
             address=address,
             outputs=tuple((_shape(t.dims, values), t.dtype) for t in graph.outputs),
-            result_shapes=tuple(_shape(t.dims, values) for _, t in graph.results),
+            result_shapes=tuple(
+                None
+                if isinstance(buffer, Output) and graph.outputs[buffer.number].dims == t.dims
+                else _shape(t.dims, values)
+                for buffer, t in graph.results
+            ),
             storage=words,
         )
 
