@@ -17,6 +17,8 @@ from metadef.upstream import run_upstream
 from . import _kernel_abi as abi
 
 _HALF = ("f16", "bf16")
+_ALLOCATIONS = ("memref.alloc", "memref.alloca")
+_CONVERSIONS = ("arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui")
 
 _TO_LOOPS = (
     "func.func(convert-linalg-to-loops,scf-forall-to-for,lower-vector-multi-reduction,"
@@ -56,15 +58,15 @@ class LowerToLlvm(Pass):
     leaves = "llvm dialect; a kernel is exported under its own name, whatever else is internal"
 
     def run(self, module: ir.Operation) -> None:
-        _align_allocations(module)
-        for function in _kernels(module):
-            _free_allocations(function)
-        _replace_strided_copies(module)
+        # One walk for all that is to be prepared: each takes as long as a pass of MLIR's.
+        found = ir.named(module, *_ALLOCATIONS, "memref.copy", *_CONVERSIONS)
+        _prepare_allocations([op for name in _ALLOCATIONS for op in found[name]])
+        _replace_strided_copies(found["memref.copy"])
+        _convert_halves_through_f32([op for name in _CONVERSIONS for op in found[name]])
         run_upstream(module, _TO_LOOPS)
         has_barriers = _lower_barriers(module)
         for function in _kernels(module):
             abi.export(function, has_barriers)
-        _convert_halves_through_f32(module)
         run_upstream(module, _TO_LLVM)
 
 
@@ -77,16 +79,11 @@ def _kernels(module: ir.Operation) -> list[ir.OpView]:
     ]
 
 
-def _align_allocations(module: ir.Operation) -> None:
-    for op in list(ir.operations(module)):
-        if op.operation.name in ("memref.alloc", "memref.alloca"):
-            i64 = ir.IntegerType.get_signless(64)
-            op.attributes["alignment"] = ir.IntegerAttr.get(i64, abi.ALIGNMENT)
-
-
-def _free_allocations(function: ir.OpView) -> None:
-    """Free at the end of its block what is allocated there and what nobody frees or passes on."""
-    for op in ir.operations(function):
+def _prepare_allocations(allocations: list[ir.OpView]) -> None:
+    """Align them; free at the end of its block what nobody frees or passes on."""
+    i64 = ir.IntegerType.get_signless(64)
+    for op in allocations:
+        op.attributes["alignment"] = ir.IntegerAttr.get(i64, abi.ALIGNMENT)
         if op.operation.name != "memref.alloc":
             continue
         block = op.operation.block
@@ -97,11 +94,9 @@ def _free_allocations(function: ir.OpView) -> None:
                 ir.memref.dealloc(op.operation.result)
 
 
-def _replace_strided_copies(module: ir.Operation) -> None:
+def _replace_strided_copies(copies: list[ir.OpView]) -> None:
     """Turn copies of strided memrefs into loops: upstream calls a function that nobody provides."""
-    for op in list(ir.operations(module)):
-        if op.operation.name != "memref.copy":
-            continue
+    for op in copies:
         source, target = op.operation.operands
         if all(ir.MemRefType(v.type).layout == _identity(v.type) for v in (source, target)):
             continue
@@ -122,9 +117,8 @@ def _lower_barriers(module: ir.Operation) -> bool:
     """
     calls = [
         op
-        for op in ir.operations(module)
-        if op.operation.name == "func.call"
-        and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == abi.BARRIER
+        for op in ir.named(module, "func.call")["func.call"]
+        if ir.FlatSymbolRefAttr(op.attributes["callee"]).value == abi.BARRIER
     ]
     threads: dict[ir.Operation, ir.Value] = {}
     for op in calls:
@@ -163,21 +157,13 @@ def _symbol(op: ir.OpView) -> str:
     return name
 
 
-def _convert_halves_through_f32(module: ir.Operation) -> None:
+def _convert_halves_through_f32(conversions: list[ir.OpView]) -> None:
     """Convert f64 and integers to and from f16 and bf16 through f32, as torch does.
 
     The direct conversions are calls into a compiler's support library.
     """
-    for op in list(ir.operations(module)):
+    for op in conversions:
         name = op.operation.name
-        if name not in (
-            "arith.truncf",
-            "arith.sitofp",
-            "arith.uitofp",
-            "arith.fptosi",
-            "arith.fptoui",
-        ):
-            continue
         source, result = op.operation.operands[0], op.operation.result
         narrow = source.type if name.startswith("arith.fpto") else result.type
         if str(_element_type(narrow)) not in _HALF:

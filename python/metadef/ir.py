@@ -54,6 +54,8 @@ from torch_mlir.ir import (  # by name, so that the type checker takes them for 
     UnitAttr,
     Value,
     VectorType,
+    WalkOrder,
+    WalkResult,
 )
 
 from metadef.diagnostics import MetadefError
@@ -113,6 +115,19 @@ def operations(op: Operation | OpView | Module) -> Iterator[OpView]:
         inner = pending.pop()
         yield inner
         pending += _inside(inner)
+
+
+def named(op: Operation | OpView | Module, *names: str) -> dict[str, list[OpView]]:
+    """Return the operations in `op` by name, those called one of `names`, in program order."""
+    found: dict[str, list[OpView]] = {name: [] for name in names}
+
+    def visit(inner: Operation) -> Any:
+        if inner.name in found:
+            found[inner.name].append(inner.opview)
+        return WalkResult.ADVANCE
+
+    op.operation.walk(visit, WalkOrder.PRE_ORDER)
+    return found
 
 
 def _inside(op: Operation | OpView | Module) -> list[OpView]:

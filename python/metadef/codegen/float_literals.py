@@ -17,6 +17,8 @@ _TOKEN = re.compile(
     r"|(?P<special>[+-](?:inf\b|qnan\b|s?nan\(0x[0-9A-Fa-f]+\)))"
     r"|(?P<decimal>-?\d+\.\d+(?:e[+-]?\d+)?))"
 )
+#: what only a line with a literal has; most have none
+_HINT = re.compile(r"f0x|[+-](?:inf|qnan|s?nan)|\d\.\d")
 _FORMAT = {"half": ("e", "H"), "float": ("f", "I"), "double": ("d", "Q")}
 #: bits of: infinity, the quiet bit, and the sign
 _SPECIAL = {
@@ -30,8 +32,14 @@ _SPECIAL = {
 def for_llvm_22(text: str) -> str:
     """Return LLVM IR with every float literal in a form that LLVM 22 parses to the same bits.
 
-    A literal's type is the nearest one named before it, which holds for every instruction.
+    A literal's type is the nearest one named before it in its line, which holds for every
+    instruction.
     """
+    lines = text.split("\n")
+    return "\n".join(_rewritten(line) if _HINT.search(line) else line for line in lines)
+
+
+def _rewritten(line: str) -> str:
     kind = "double"
 
     def rewrite(match: re.Match[str]) -> str:
@@ -46,7 +54,7 @@ def for_llvm_22(text: str) -> str:
             return _literal(kind, _decimal_bits(kind, float(match["decimal"])))
         return match[0]
 
-    return _TOKEN.sub(rewrite, text)
+    return _TOKEN.sub(rewrite, line)
 
 
 def _special_bits(kind: str, literal: str) -> int:
