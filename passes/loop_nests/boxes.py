@@ -32,17 +32,16 @@ def box_sizes(
     single = len(nest.stages) == 1
     first = nest.stages[0]
     tiles = {} if single else _tiles(nest, schedules)
-    reduced = _reduced_box(first, schedules[0], cores) if single and blocking is None else {}
+    alone = _reduced_box if first.reduction_dims else _pointwise_boxes
+    found = alone(first, schedules[0], cores) if single and blocking is None else {}
     for c, dim in enumerate(nest.common[0]):
         extent = first.extents[dim]
         if blocking is not None:
             size = blocking.box.get(dim, 1)
         elif not single:
             size = tiles.get(c, 1)
-        elif first.reduction_dims:
-            size = reduced.get(dim, 1)
         else:
-            size = _pointwise_box(first, schedules[0], dim)
+            size = found.get(dim, 1)
         boxes.append((extent, min(size, extent) if isinstance(extent, int) else size))
     return [(extent, max(size, 1)) for extent, size in boxes]
 
@@ -64,6 +63,27 @@ def even_sizes(
         else:
             sizes.append(mul(ceildiv(ceildiv(extent, unit), maximum(count, 1)), unit))
     return sizes
+
+
+def _pointwise_boxes(stage: Stage, schedule: Schedule, cores: int) -> dict[int, int]:
+    """Return a box of an unfused pointwise stage: lanes, and where those are few the dims around
+    them, the innermost first, as long as there are enough boxes for the cores."""
+    box = {d: _pointwise_box(stage, schedule, d) for d in stage.parallel_dims}
+    lanes = schedule.lanes
+    if schedule.row_dim is not None or lanes is None or box[lanes] != stage.extents[lanes]:
+        return box
+    outer = [d for d in reversed(stage.parallel_dims) if d != lanes]
+    total = prod(known(stage.extents[d]) for d in outer)
+    most = min(_POINTWISE_BOX // max(box[lanes], 1), total // (_TASKS_PER_CORE * cores))
+    for d in outer:
+        extent = stage.extents[d]
+        if not isinstance(extent, int) or most < 2:
+            break
+        box[d] = max(n for n in range(1, min(extent, most) + 1) if extent % n == 0)
+        most //= box[d]
+        if box[d] < extent:
+            break
+    return box
 
 
 def _pointwise_box(stage: Stage, schedule: Schedule, dim: int) -> int:

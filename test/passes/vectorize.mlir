@@ -205,6 +205,28 @@ func.func @has_thread_0_run_a_sequential_loop(%x: memref<8x64xf32>, %y: memref<8
 // -----
 
 #id2 = affine_map<(d0, d1) -> (d0, d1)>
+
+// Sixty-four rows are four tasks, not as many as rows.
+// CHECK-LABEL: func.func @several_short_rows_are_a_task
+// CHECK: scf.for %[[TASK:[a-z0-9]+]] =
+// CHECK: %[[FIRST:.*]] = arith.muli %[[TASK]], %c16
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to
+// CHECK: scf.for %{{.*}} = %c0 to %c48 step %c16
+func.func @several_short_rows_are_a_task(%x: memref<64x48xf32>, %y: memref<64x48xf32>) {
+  linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : memref<64x48xf32>) outs(%y : memref<64x48xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %row = linalg.index 0 : index
+    %i = arith.index_cast %row : index to i32
+    %f = arith.sitofp %i : i32 to f32
+    %r = arith.addf %a, %f : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
 #one = affine_map<(d0, d1) -> (0)>
 
 // What is the same in all lanes may be wider than they are.
