@@ -60,7 +60,7 @@ def lower_attention(kernel: Kernel, op: Any) -> list[Value]:
     # Rows without keys: all masked, or none there at all.
     masked_out = len(operands) == 4 and boolean(op, "safe")
     safe = masked_out or same(keys, 0) is True
-    top = fold(kernel, weights, "max", [at + 1], None)
+    top = fold(kernel, weights, "greatest", [at + 1], None)
     shift = _unless(top.expr, -math.inf, 0.0) if safe else top.expr
     exponential = kernel.store(Value(space, apply("exp", apply("sub", weights.expr, shift))))
     total = fold(kernel, exponential, "sum", [at + 1], None)

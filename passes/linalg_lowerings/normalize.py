@@ -31,7 +31,7 @@ def lower_softmax(kernel: Kernel, op: Any) -> list[Value]:
     _, element = result_type(op)
     dim = integer(op, "dim")
     x = widened(kernel, op.operation.operands[0])
-    top = over_row(fold(kernel, x, "max", [dim], None), x, dim)
+    top = over_row(fold(kernel, x, "greatest", [dim], None), x, dim)
     shifted = Value(x.dims, apply("sub", x.expr, top))
     exponential = Value(x.dims, apply("exp", shifted.expr))
     if boolean(op, "log"):

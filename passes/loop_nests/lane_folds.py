@@ -12,7 +12,7 @@ from .cells import CHUNK, BlockCells, Vector, moved
 from .control import branch, loop
 from .index_math import Index, add, div, mul, sub, value
 from .memory import Point, masked
-from .schedule import Combiner, combiners
+from .schedule import GREATEST, Combiner, combiners
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,8 @@ class LaneFold:
 
 
 def _combine(fold: Combiner, a: ir.Value, b: ir.Value) -> ir.Value:
+    if fold.op == GREATEST:
+        return ir.arith.select(ir.arith.cmpf(ir.arith.CmpFPredicate.OGT, a, b), a, b)
     result: ir.Value = ir.Operation.create(fold.op, results=[a.type], operands=[a, b]).results[0]
     return result
 

@@ -14,7 +14,7 @@ from metadef import ir
 from .access import Access, linear_terms
 from .grouping import fill_value
 from .index_math import Index, add, floordiv, maximum, minimum, mul, sub
-from .schedule import combiners
+from .schedule import GREATEST, combiners
 from .shared_buffers import root
 from .stage import Inside, Stage
 
@@ -197,7 +197,7 @@ def _changes_nothing(stage: Stage, k: int, number: ir.Value) -> bool:
     """Tell whether the reduction stays as it is where input `k` is `number`."""
     (fold,) = combiners(stage)
     constant = _constant(number)
-    if fold is None or constant is None:
+    if fold is None or fold.op == GREATEST or constant is None:
         return False
     folding = stage.body.operations[len(stage.body.operations) - 1].operation.operands[0].owner
     running = stage.body.arguments[len(stage.inputs)]

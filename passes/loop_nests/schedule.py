@@ -25,15 +25,16 @@ from .index_math import Index
 from .stage import Stage
 from .transposed import is_transposed, tile_rows
 
-_COMBINERS: dict[str, tuple[str, float | int | str]] = {
-    "arith.addf": ("add", 0.0), "arith.mulf": ("mul", 1.0),
-    "arith.maximumf": ("maximumf", float("-inf")), "arith.minimumf": ("minimumf", float("inf")),
-    "arith.maxnumf": ("maxnumf", float("-inf")), "arith.minnumf": ("minnumf", float("inf")),
-    "arith.addi": ("add", 0), "arith.muli": ("mul", 1),
-    "arith.maxsi": ("maxsi", "min"), "arith.minsi": ("minsi", "max"),
-    "arith.maxui": ("maxui", 0), "arith.minui": ("minui", -1),
-    "arith.andi": ("and", -1), "arith.ori": ("or", 0), "arith.xori": ("xor", 0),
+_IDENTITIES: dict[str, float | int | str] = {
+    "arith.addf": 0.0, "arith.mulf": 1.0,
+    "arith.maximumf": float("-inf"), "arith.minimumf": float("inf"),
+    "arith.maxnumf": float("-inf"), "arith.minnumf": float("inf"),
+    "arith.addi": 0, "arith.muli": 1,
+    "arith.maxsi": "min", "arith.minsi": "max", "arith.maxui": 0, "arith.minui": -1,
+    "arith.andi": -1, "arith.ori": 0, "arith.xori": 0,
 }  # fmt: skip
+#: the fold `select(x > running, x, running)`, which never takes a NaN
+GREATEST = "greatest"
 
 # What one element costs when its lanes are not neighbours in memory, against 1 for a vector load
 # (one scalar load and one insert a lane), and when a square tile is turned around in registers.
@@ -63,10 +64,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Combiner:
-    """How a reduction's body folds an element in: a `vector.reduction` kind and its identity."""
+    """How a reduction's body folds an element in: an op's name, or GREATEST, and its identity."""
 
     op: str
-    kind: str
     identity: float | int
 
 
@@ -130,19 +130,22 @@ def combiners(stage: Stage) -> list[Combiner | None]:
     for k, v in enumerate(yielded):
         running = block.arguments[len(stage.inputs) + k]
         producer = None if isinstance(v, ir.BlockArgument) else v.owner.operation
+        if producer is not None and _is_greatest(producer, running):
+            found.append(Combiner(GREATEST, float("-inf")))
+            continue
         if (
             producer is None
-            or producer.name not in _COMBINERS
+            or producer.name not in _IDENTITIES
             or list(producer.operands).count(running) != 1
             or len(list(running.uses)) != 1
         ):
             found.append(None)
             continue
-        kind, identity = _COMBINERS[producer.name]
+        identity = _IDENTITIES[producer.name]
         if isinstance(identity, str):
             bits = ir.IntegerType(v.type).width
             identity = -(2 ** (bits - 1)) if identity == "min" else 2 ** (bits - 1) - 1
-        found.append(Combiner(producer.name, kind, identity))
+        found.append(Combiner(producer.name, identity))
     return found
 
 
@@ -160,6 +163,21 @@ def _values_along(stage: Stage, lanes: int) -> set[ir.Value]:
     if stage.epilogue is not None:
         found |= _values_along(stage.epilogue, lanes)
     return found
+
+
+def _is_greatest(op: ir.Operation, running: ir.Value) -> bool:
+    """Tell whether an op is select(x > running, x, running), and reads `running` alone."""
+    condition = op.operands[0] if op.name == "arith.select" else None
+    if condition is None or isinstance(condition, ir.BlockArgument):
+        return False
+    compared = condition.owner.operation
+    return (
+        compared.name == "arith.cmpf"
+        and ir.IntegerAttr(compared.attributes["predicate"]).value == ir.arith.CmpFPredicate.OGT
+        and list(compared.operands) == list(op.operands)[1:]
+        and op.operands[2] == running
+        and len(list(running.uses)) == len([compared, op])
+    )
 
 
 def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple[int | None, bool]:

@@ -83,3 +83,16 @@ def test_sizes_that_vary() -> None:
     for rows, columns in ((7, 9), (64, 33), (2, 50)):
         args = (torch.randn(3, rows, 8), *torch.randn(2, 3, columns, 8), torch.randn(rows, columns))
         assert_as_accurate_as_eager(compiled, _added, args)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax_of_rows_that_are_not_numbers(dim: int, log: bool) -> None:
+    x = torch.randn(40, 50)
+    x[3, 7], x[20, 20], x[30] = torch.nan, torch.inf, -torch.inf
+    x[:, 33] = torch.nan
+
+    def softmax(x: Tensor) -> Tensor:
+        return torch.log_softmax(x, dim) if log else torch.softmax(x, dim)
+
+    torch.testing.assert_close(metadef.compile(softmax, (x,))(x), softmax(x), equal_nan=True)
