@@ -68,6 +68,7 @@ class LowerToLlvm(Pass):
         for function in _kernels(module):
             abi.export(function, has_barriers)
         run_upstream(module, _TO_LLVM)
+        _align_stack(module)
 
 
 def _kernels(module: ir.Operation) -> list[ir.OpView]:
@@ -77,6 +78,17 @@ def _kernels(module: ir.Operation) -> list[ir.OpView]:
         for op in ir.entry_block(module).operations
         if op.operation.name == "func.func" and op.operation.regions[0].blocks
     ]
+
+
+def _align_stack(module: ir.Operation) -> None:
+    """Have LLVM align the frame of each function to the vectors that it spills.
+
+    By the ABI a frame is aligned to 16 bytes: whether a wider vector lies across two cache lines,
+    or two pages, which takes several times as long, would be up to the caller's frame.
+    """
+    for op in ir.entry_block(module).operations:
+        if op.operation.name == "llvm.func" and op.operation.regions[0].blocks:
+            op.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("stackrealign")])
 
 
 def _prepare_allocations(allocations: list[ir.OpView]) -> None:

@@ -11,6 +11,8 @@
 // CHECK:         [[B:%.*]] = llvm.load [[SECOND]]
 // CHECK:         llvm.call @scale_body([[X]], [[Y]], [[S]], [[B]], %arg3, %arg4)
 // CHECK-LABEL: llvm.func internal @scale_body(
+// Spilled vectors lie in one cache line, wherever the caller's frame ends.
+// CHECK-SAME:    passthrough = ["stackrealign"]
 // The row stride of [B, S + 1] is S + 1.
 // CHECK:         [[ONE:%.*]] = llvm.mlir.constant(1 : index) : i64
 // CHECK:         [[STRIDE:%.*]] = llvm.add %arg2, [[ONE]]
