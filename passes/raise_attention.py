@@ -15,7 +15,6 @@ from metadef.dialects.metadef.shapes import ONE, shape_of
 from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.rewrite import apply_patterns, pattern
-from metadef.symbolic import Dim
 
 from ._identities import producer, splat_of
 from ._locations import fuse_locations
@@ -79,7 +78,6 @@ def raise_attention(op: Any) -> ir.Value | None:
         or not len(k_dims) == len(v_dims) == len(dims)
         or k_dims[-3] != v_dims[-3]
         or k_dims[-3] not in (lead[-1], ONE)
-        or dims[-1] == Dim.of(0)
     ):
         return None
     with fuse_locations([softmax.location, op.location]):

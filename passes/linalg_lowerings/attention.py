@@ -57,11 +57,10 @@ def lower_attention(kernel: Kernel, op: Any) -> list[Value]:
     weights = Value(space, masked)
     if masked is not scores.expr:
         weights = kernel.store(weights)
-    # Rows without keys: all masked, or none there at all.
+    # Rows without keys give 0: there are none at all, or the mask drops them and that is `safe`.
     masked_out = len(operands) == 4 and boolean(op, "safe")
-    safe = masked_out or same(keys, 0) is True
     top = fold(kernel, weights, "greatest", [at + 1], None)
-    shift = _unless(top.expr, -math.inf, 0.0) if safe else top.expr
+    shift = _unless(top.expr, -math.inf, 0.0) if masked_out else top.expr
     exponential = kernel.store(Value(space, apply("exp", apply("sub", weights.expr, shift))))
     total = fold(kernel, exponential, "sum", [at + 1], None)
     sums = _product(
@@ -69,7 +68,7 @@ def lower_attention(kernel: Kernel, op: Any) -> list[Value]:
     )
     # A row's sum moves with the leading dims only: its expression is one in the result's space.
     inverse: Expr = apply("reciprocal", total.expr)
-    if safe:
+    if masked_out or same(keys, 0) is not False:
         empty = apply("eq", total.expr, Constant(wide, 0.0), element=i1())
         inverse = apply("select", empty, Constant(wide, 0.0), inverse)
     value = Value(sums.dims, narrow(apply("mul", sums.expr, inverse), element))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from metadef.codegen.llvm import (
     object_code,
     optimised_llvm_ir,
 )
-from metadef.diagnostics import MetadefError
+from metadef.codegen.protocol import Message
+from metadef.codegen.workers import WorkerCrash
+from metadef.diagnostics import MetadefError, PipelineError
+from metadef.runtime import host, jit
 from metadef.runtime.cache import Cache
 from metadef.runtime.elf import is_object_file
 from metadef.runtime.jit import Library, _address_of, _dispatch_code, dispatch_loop
@@ -226,3 +230,27 @@ def test_refuses_code_with_variables() -> None:
         pytest.skip("object files of another machine")
     with pytest.raises(MetadefError, match="expected no variables, got '.data'"):
         LinkedCode([content], _address_of)
+
+
+@pytest.mark.parametrize("answer", [Message({"kind": "internal", "error": "no room"}), None])
+def test_dispatch_loop_that_cannot_be_made_is_not_kept(
+    answer: Message | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(request: Message) -> Message:
+        if answer is None:
+            raise WorkerCrash("signal SIGKILL")
+        return answer
+
+    cache = Cache(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(jit.WORKERS, "ask", ask)
+        with pytest.raises(PipelineError, match="no room|SIGKILL"):
+            _dispatch_code(cache)
+    assert is_object_file(_dispatch_code(cache))
+
+
+def test_cpu_that_nobody_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = [sys.executable, "-c", "import sys; sys.exit('no LLVM here')"]
+    monkeypatch.setattr(host, "command", lambda program: failing)
+    with pytest.raises(MetadefError, match="exit code 1: no LLVM here; pass the device's"):
+        host.this_cpu(Cache(tmp_path))

@@ -12,6 +12,7 @@ import pytest
 import torch
 from accuracy import assert_as_accurate_as_eager
 from torch import Tensor
+from torch.nn import functional as F
 
 import metadef
 
@@ -36,6 +37,10 @@ def _added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 def _filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     return _attend((q @ k.mT).masked_fill(mask < 0, float("-inf")), v)
+
+
+def _as_one_op(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v)
 
 
 def _lower(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
@@ -83,6 +88,16 @@ def test_sizes_that_vary() -> None:
     for rows, columns in ((7, 9), (64, 33), (2, 50)):
         args = (torch.randn(3, rows, 8), *torch.randn(2, 3, columns, 8), torch.randn(rows, columns))
         assert_as_accurate_as_eager(compiled, _added, args)
+
+
+@pytest.mark.parametrize("attend", [_scaled, _as_one_op])
+def test_no_keys_at_all_give_zero(attend: Callable[..., Tensor]) -> None:
+    args = torch.randn(3, 7, 8), torch.randn(3, 9, 8), torch.randn(3, 9, 8), torch.zeros(())
+    keys = {1: torch.export.Dim("S", min=0, max=64)}
+    compiled = metadef.compile(attend, args, dynamic_shapes=({}, keys, keys, {}))
+    none = args[0], *torch.randn(2, 3, 0, 8), args[3]
+    torch.testing.assert_close(compiled(*none), attend(*none), rtol=0, atol=0)
+    assert_as_accurate_as_eager(compiled, attend, args)
 
 
 @pytest.mark.parametrize("dim", [0, 1])

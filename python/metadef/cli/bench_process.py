@@ -9,7 +9,6 @@ libraries print goes to stderr.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import os
@@ -19,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from metadef.allocator import give_back_memory
 from metadef.cli.memory_peak import MemoryPeak
 from metadef.cli.models import Model, load_model
 from metadef.cli.usage import UsageError
@@ -50,7 +50,8 @@ def main() -> int:
         print(json.dumps({"failed": said, "at": "program"}), file=answers)
         return 1
     del model  # a program keeps of it what it needs
-    _give_back_memory()
+    gc.collect()
+    give_back_memory()
     _forget_peak()
     print(json.dumps(found), file=answers)
     for line in sys.stdin:
@@ -186,28 +187,15 @@ def _busy_seconds() -> float:
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _status(folder: Path) -> dict[str, str]:
-    """Return what the kernel says of a process."""
-    lines = (folder / "status").read_text().splitlines()
-    return {key: value for key, _, value in (line.partition(":") for line in lines)}
-
-
-def _mib(fields: dict[str, str], key: str) -> float:
-    return int(fields[key].split()[0]) / 1024 if key in fields else 0.0  # a zombie has none
-
-
 def _peak_mib() -> float:
-    return _mib(_status(Path("/proc/self")), "VmHWM")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = [line for line in lines if line.startswith("VmHWM:")]
+    return int(peak.split()[1]) / 1024
 
 
 def _forget_peak() -> None:
     """Let the peak of resident memory begin again at what is resident now."""
     Path("/proc/self/clear_refs").write_text("5")
-
-
-def _give_back_memory() -> None:
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from metadef.codegen.version import compiler_version
 from metadef.codegen.workers import command, environment
 from metadef.device.probe import Cpu, ask_llvm, host_of, probe_host
 from metadef.device.spec import DeviceSpec
+from metadef.diagnostics import MetadefError
 
 from .cache import Cache, default_cache
 
@@ -30,21 +31,32 @@ def this_device() -> DeviceSpec:
 
 
 def this_cpu(cache: Cache) -> Cpu:
-    """Return what LLVM says of this machine's CPU; another process asks it."""
+    """Return what LLVM says of this machine's CPU; another process asks it.
+
+    Raises:
+        MetadefError: that process failed.
+    """
     looks = _looks()
     if looks is None:
         return ask_llvm()
     key = hashlib.sha256(f"cpu\n{compiler_version()}\n{looks}".encode()).hexdigest()
     content = cache.get(key)
     if content is None:
-        content = subprocess.run(
-            command("metadef.device.probe"),
-            env=environment(),
-            stdout=subprocess.PIPE,
-            check=True,
-        ).stdout
+        content = _asked_elsewhere()
         cache.put(key, content)
     return Cpu(**json.loads(content))
+
+
+def _asked_elsewhere() -> bytes:
+    asked = command("metadef.device.probe")
+    done = subprocess.run(asked, env=environment(), capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or "nothing on standard error"
+        raise MetadefError(
+            f"this machine's CPU: expected `{' '.join(asked)}` to tell it, got exit code "
+            f"{done.returncode}: {said}; pass the device's descriptor instead (device=...)"
+        )
+    return done.stdout
 
 
 def _looks() -> str | None:

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from metadef.codegen.protocol import Message
 from metadef.codegen.version import compiler_version
-from metadef.codegen.workers import WORKERS
-from metadef.diagnostics import MetadefError
+from metadef.codegen.workers import WORKERS, WorkerCrash
+from metadef.diagnostics import MetadefError, PipelineError
 
 from .cache import Cache, default_cache
 from .elf import is_object_file
@@ -87,13 +87,23 @@ def dispatch_loop() -> Callable[[int], None]:
 
 def _dispatch_code(cache: Cache) -> bytes:
     """Return the object code of dispatch.ll, from the cache: to make it takes all of LLVM, which a
-    process that only runs programs has no use for."""
+    process that only runs programs has no use for.
+
+    Raises:
+        PipelineError: the worker that makes it failed.
+    """
     text = importlib.resources.files("metadef.runtime").joinpath("dispatch.ll").read_text()
     cpu = this_cpu(cache)
     key = hashlib.sha256(f"dispatch\n{compiler_version()}\n{cpu}\n{text}".encode()).hexdigest()
     code = cache.get(key)
     if code is None:
-        code = WORKERS.ask(Message({"op": "object"}, text.encode())).body
+        try:
+            answer = WORKERS.ask(Message({"op": "object"}, text.encode()))
+        except WorkerCrash as crash:
+            raise PipelineError(f"dispatch.ll: the compiler crashed: {crash}") from None
+        if "error" in answer.header:
+            raise PipelineError(f"dispatch.ll: {answer.header['error']}")
+        code = answer.body
         cache.put(key, code)
     return code
 
