@@ -52,8 +52,13 @@ def _rows(results: Path, plots: Path) -> Iterator[str]:
     for number, machine in enumerate(machines):
         found = summaries(r for r in records if r["machine"] == machine)
         yield f"## {machine}\n"
-        for s in found[-1:]:
-            yield f"Last measured {_when(s.about)}; torch {s.about['torch']}. Float32.\n"
+        yield "Float32. Rows were measured at different times; a row's figures are of one run:\n"
+        runs: dict[str, dict[str, None]] = {}
+        for s in found:
+            runs.setdefault(f"{_when(s.about)}; torch {s.about['torch']}", {})[s.row] = None
+        for when, rows in runs.items():
+            yield f"- {', '.join(rows)}: {when}"
+        yield ""
         for threads in dict.fromkeys(s.threads for s in found):
             here = [s for s in found if s.threads == threads]
             yield from _section(here, threads, plots, f"{number}-{threads}")
