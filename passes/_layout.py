@@ -18,10 +18,14 @@ _TYPICAL_DIM = 16
 
 
 class Sweep:
-    """`views[v] = (x, perm)` says that v is `transpose(x, perm)`; `once`: known before any call."""
+    """`views[v] = (x, perm)` says that v is `transpose(x, perm)`; `once`: known before any call.
 
-    def __init__(self, block: ir.Block) -> None:
+    The device's vectors have `vector_bits`.
+    """
+
+    def __init__(self, block: ir.Block, vector_bits: int) -> None:
         self.block = block
+        self.vector_bits = vector_bits
         self.views: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self.once: set[ir.Value] = set()
         self._made: dict[tuple[ir.Value, Perm], ir.Value] = {}

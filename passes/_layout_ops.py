@@ -39,9 +39,6 @@ from ._layout import Sweep
 from ._permutations import compose, inverse, to_channels_first
 from ._reshapes import push_through, reshaped
 
-# Elements of a row that fill a vector of any device.
-_LONG_ROW = 16
-
 Rule = Callable[[Sweep, Any], "ir.Value | None"]
 
 
@@ -60,7 +57,7 @@ def sink_below_conv(sweep: Sweep, op: Any) -> ir.Value | None:
     if sweep.cost_of(x, perm) > 0:
         if _is_pointwise(op):
             return _product_by_pixels(op, groups)
-        if _is_depthwise(op, groups) and _has_long_rows(op):
+        if _is_depthwise(op, groups) and _has_long_rows(op, sweep.vector_bits):
             return None
     out, per_group, *kernel = shape_of(w).dims
     split = reshaped(w, [groups, out // groups, per_group, *kernel])
@@ -91,10 +88,13 @@ def _is_depthwise(op: Any, groups: int) -> bool:
     return groups > 1 and per_group == ONE and out == Dim.of(groups)
 
 
-def _has_long_rows(op: Any) -> bool:
-    """Tell whether vectors along the last dim of the result are full, and easily loaded."""
-    last = shape_of(op.results[0]).dims[-1]
-    known_short = last.is_static and last.value < _LONG_ROW
+def _has_long_rows(op: Any, vector_bits: int) -> bool:
+    """Tell whether vectors along the last dim of the result are half full or more, and easily
+    loaded."""
+    result = shape_of(op.results[0])
+    last = result.dims[-1]
+    lanes = vector_bits // int(result.element.width)
+    known_short = last.is_static and 2 * last.value < lanes
     return integers(op, "strides")[-1] <= MOST_APART and not known_short
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.device import attribute as device
 from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
@@ -13,6 +14,8 @@ from ._layout import Sweep
 from ._layout_ops import RULES
 
 _WINDOWED = frozenset({"metadef.conv", "metadef.conv_transpose", "metadef.pool"})
+# Those of any device.
+_VECTOR_BITS = 512
 _VIEW_OPS = frozenset({"metadef.transpose", "metadef.reshape"})
 
 
@@ -45,15 +48,17 @@ class PropagateLayout(Pass):
     leaves = "windowed ops in nhwc where that pays; transposes only where layouts meet"
 
     def run(self, module: ir.Operation) -> None:
+        known = device.ATTRIBUTE in module.attributes
+        bits = device.of(module).vector_bits if known else _VECTOR_BITS
         for op in ir.entry_block(module):
             if op.operation.name == "func.func" and not op.is_external:
                 block = ir.entry_block(op)
                 if any(o.operation.name in _WINDOWED for o in block.operations):
-                    _sweep(block)
+                    _sweep(Sweep(block, bits))
 
 
-def _sweep(block: ir.Block) -> None:
-    sweep = Sweep(block)
+def _sweep(sweep: Sweep) -> None:
+    block = sweep.block
     for op in list(block.operations):
         rule = RULES.get(op.operation.name)
         with ir.InsertionPoint(op), op.location:

@@ -31,6 +31,7 @@ from metadef.passes.loop_nests.whole_loops import (
     share_out,
     touched,
 )
+from metadef.passes.loop_nests.window_tile import window_tile
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
@@ -203,7 +204,10 @@ def _emit_run(
 
 
 def _as_good(target: Target, padded: Stage, bounded: Stage) -> bool:
-    """Tell whether a stage without padding has the lanes that it has with it."""
+    """Tell whether a stage without padding has the lanes that it has with it, or has its windows
+    in tiles."""
+    if window_tile(bounded, target) is not None:
+        return True
     schedules = [choose(s, s.extents, target) for s in (padded, bounded)]
     return all(s.lanes == schedules[0].lanes and not s.over_reduction for s in schedules)
 

@@ -116,6 +116,14 @@ def models() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
             conv(7, 7, 5, padding=2, stride=2, groups=7),
             (torch.randn(2, 7, 23, 19),),
         ),
+        "depthwise, rows of many widths": (
+            nn.Sequential(
+                conv(5, 5, 7, padding=2, stride=2, groups=5),
+                conv(5, 5, 3, stride=3, dilation=2, groups=5),
+                conv(5, 5, 3, padding=1, groups=5),
+            ),
+            (torch.randn(1, 5, 75, 103),),
+        ),
         "groups": (behind(conv(64, 48, 3, padding=1, stride=2, groups=4)), image),
         "first layer": (conv(3, 24, 7, padding=3, stride=2), (torch.randn(1, 3, 31, 29),)),
         "pools": (behind(nn.MaxPool2d(3, 2, 1), nn.AvgPool2d(3, 1, 1)), image),

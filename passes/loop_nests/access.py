@@ -15,6 +15,7 @@ class Access:
 
     `strides` has one entry for each loop dim (0: the operand does not move with it); `nonlinear`
     holds the affine results that are not linear (floordiv and mod terms, as packed panels have).
+    `padded` memory may be read in whole vectors, whatever lanes count.
     """
 
     buffer: ir.Value
@@ -22,6 +23,7 @@ class Access:
     offset: Index
     strides: tuple[Index, ...]
     nonlinear: tuple[tuple[ir.AffineExpr, Index], ...] = ()
+    padded: bool = False
 
     def moves(self, dim: int) -> bool:
         """Tell whether the address depends on loop dim `dim`."""

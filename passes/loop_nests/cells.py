@@ -73,7 +73,7 @@ class BlockCells:
         window = next((w for w in inside if w.tap == d), None)
         if window is not None:
             base, extent = turns_inside(window, point[window.output], base, extent)
-        elif self._joined(d, rest):
+        elif self._joined(d, rest, inside):
             point, d, rest = moved(point, d, base), rest[0], rest[1:]
             base, extent = 0, mul(extent, self.bounds[d][1])
         if isinstance(extent, int) and extent == 0:
@@ -94,9 +94,11 @@ class BlockCells:
             lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, sums, inside),
         )
 
-    def _joined(self, d: int, rest: list[int]) -> bool:
+    def _joined(self, d: int, rest: list[int], inside: Sequence[Inside]) -> bool:
         """Tell whether the loop after that over taps `d` simply goes on with the next tap."""
         if not rest or not any(w.tap == d for w in self.stage.inside):
+            return False
+        if any(w.tap == rest[0] for w in inside):
             return False
         inner = rest[0]
         whole = self.bounds[inner] == (0, self.stage.extents[inner])

@@ -88,7 +88,8 @@ class CellMemory:
         if isinstance(stride, int) and stride == 0:
             return Val("uniform", ir.memref.load(x.buffer, [address]))
         if isinstance(stride, int) and stride == 1:
-            return _load_contiguous(x.buffer, x.element, address, lanes)
+            whole = Lanes(lanes.width) if x.padded else lanes
+            return load_contiguous(x.buffer, x.element, address, whole)
         if isinstance(stride, int) and 1 < stride <= MOST_APART and lanes.mask is None:
             return _load_apart(x.buffer, x.element, address, stride, lanes)
         addresses = [value(add(address, mul(stride, i))) for i in range(lanes.width)]
@@ -156,7 +157,7 @@ class CellMemory:
             for i, stride in zip(indices, flat.strides, strict=True):
                 address = add(address, mul(i.value, stride))
             if neighbours and lanes.width > 1:
-                return _load_contiguous(flat.flat, element, value(address), lanes)
+                return load_contiguous(flat.flat, element, value(address), lanes)
             return Val("uniform", ir.memref.load(flat.flat, [value(address)]))
         assert lanes.mask is None or lanes.active is not None, "gather with an unknown tail"
         vectors = [i.vector(lanes) if d in moving else i.value for d, i in enumerate(indices)]
@@ -190,7 +191,7 @@ def needs_known_tail(stage: Stage, schedule: Schedule) -> bool:
     return any(o.operation.name == "memref.load" for op in ops for o in ir.operations(op))
 
 
-def _load_contiguous(buffer: ir.Value, element: ir.Type, address: ir.Value, lanes: Lanes) -> Val:
+def load_contiguous(buffer: ir.Value, element: ir.Type, address: ir.Value, lanes: Lanes) -> Val:
     type_ = lanes.type(element)
     if lanes.mask is None:
         return Val("vector", ir.vector.load(type_, buffer, [address]))

@@ -27,6 +27,7 @@ from .private_tiles import PrivateTile, localise, private_tile, private_tiles
 from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
 from .stage import Inside, Stage
+from .window_tile import WindowTile, window_tile
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class NestEmitter:
 
     def emit(self, nest: Nest) -> bool:
         """Build one nest: tasks, boxes, stages; tell whether all that loops has lanes."""
+        windows = window_tile(nest.stages[0], self.target) if len(nest.stages) == 1 else None
+        if windows is not None:
+            self._windows_from_tiles(windows)
+            return True
         schedules = [choose(s, s.extents, self.target) for s in nest.stages]
         blocking = None
         if len(nest.stages) == 1:
@@ -67,22 +72,8 @@ class NestEmitter:
         order = task_order(nest, schedules, self.target, blocking)
         counts = [ceildiv(extent, size) for extent, size in boxes]
         sizes = even_sizes(nest, schedules, boxes, counts)
-        total: Index = 1
-        for count in counts:
-            total = mul(total, count)
         private = private_tiles(nest, boxes, self.entry)
         sums, rows = self._chunk_tiles(nest.stages[0], blocking)
-
-        def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-            at: list[Index] = [0] * len(boxes)
-            left: Index = task
-            for c in reversed(order[1:]):
-                at[c], left = rem(left, counts[c]), div(left, counts[c])
-            if order and counts[order[0]] != 1:
-                at[order[0]] = left
-            extents = [extent for extent, _ in boxes]
-            self._split_tails(extents, sizes, at, box)
-            return []
 
         following = (order[-1], sizes[order[-1]]) if order else None
 
@@ -92,8 +83,7 @@ class NestEmitter:
             else:
                 self._box(nest, schedules, bases, turns, private, following)
 
-        lower, upper = self.threads.share(total)
-        loop(lower, upper, 1, [], one_task)
+        self._tasks([extent for extent, _ in boxes], sizes, counts, order, box)
         for tile in [*private.values(), sums, rows]:
             if tile is not None and tile.heap is not None:
                 ir.memref.dealloc(tile.heap)
@@ -101,6 +91,50 @@ class NestEmitter:
             schedule.lanes is not None or all(extent == 1 for extent in stage.extents)
             for stage, schedule in zip(nest.stages, schedules, strict=True)
         )
+
+    def _windows_from_tiles(self, windows: WindowTile) -> None:
+        """Build the nest of a stage that reads the windows of each box in a tile."""
+        stage, dims = windows.stage, windows.stage.parallel_dims
+        tile = windows.cleared(self.entry)
+        extents = [stage.extents[d] for d in dims]
+        sizes: list[Index] = [windows.box[d] for d in dims]
+        counts = [ceildiv(e, size) for e, size in zip(extents, sizes, strict=True)]
+
+        def box(bases: list[Index], turns: list[Index]) -> None:
+            bounds: list[tuple[Index, Index]] = [(0, e) for e in stage.extents]
+            for d, base, size in zip(dims, bases, turns, strict=True):
+                bounds[d] = (base, size)
+            self._stage(windows.fill(tile.flat, bounds), windows.schedule, bounds)
+
+        self._tasks(extents, sizes, counts, list(range(len(dims))), box)
+        if tile.heap is not None:
+            ir.memref.dealloc(tile.heap)
+
+    def _tasks(
+        self,
+        extents: list[Index],
+        sizes: list[Index],
+        counts: list[Index],
+        order: list[int],
+        box: Callable[[list[Index], list[Index]], None],
+    ) -> None:
+        """Loop over this thread's share of the boxes, numbered with the last of `order` fastest."""
+        total: Index = 1
+        for count in counts:
+            total = mul(total, count)
+
+        def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+            at: list[Index] = [0] * len(extents)
+            left: Index = task
+            for c in reversed(order[1:]):
+                at[c], left = rem(left, counts[c]), div(left, counts[c])
+            if order and counts[order[0]] != 1:
+                at[order[0]] = left
+            self._split_tails(extents, sizes, at, box)
+            return []
+
+        lower, upper = self.threads.share(total)
+        loop(lower, upper, 1, [], one_task)
 
     def _chunk_tiles(
         self, stage: Stage, blocking: Blocking | None

@@ -321,3 +321,28 @@ func.func @reads_no_padding(%x: memref<3x16xf32>, %w: memref<3x16xf32>, %y: memr
   }
   return
 }
+
+// -----
+
+#every_other = affine_map<(d0, d1, d2) -> (d0, d1 * 2 + d2)>
+#taps = affine_map<(d0, d1, d2) -> (d0, d2)>
+#sums = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Lanes two apart: each row is copied, what is even and what is odd of it, and taps read the copy.
+// CHECK-LABEL: func.func @strided_windows_are_read_from_a_tile
+// CHECK: %[[TILE:.*]] = memref.alloca
+// CHECK: vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]
+// CHECK: vector.shuffle {{.*}} [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31]
+// CHECK-NOT: vector.shuffle
+// CHECK: math.fma
+func.func @strided_windows_are_read_from_a_tile(%x: memref<40x64xf32>, %w: memref<40x2xf32>, %y: memref<40x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<40x32xf32>)
+  linalg.generic {indexing_maps = [#every_other, #taps, #sums], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<40x64xf32>, memref<40x2xf32>) outs(%y : memref<40x32xf32>) {
+  ^bb0(%s: f32, %t: f32, %o: f32):
+    %p = arith.mulf %s, %t : f32
+    %r = arith.addf %o, %p : f32
+    linalg.yield %r : f32
+  }
+  return
+}

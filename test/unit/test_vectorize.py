@@ -302,6 +302,7 @@ def test_few_sums_go_on_as_several_strands(k: int) -> None:
         (1, 4, 8, 5, 1, 1),
         (200, 2, 24, 3, 1, 1),
         (9, 2000, 16, 3, 2, 1),
+        (3, 8, 16, 3, 1, 1),
     ],
 )
 def test_windows_across_the_edges_of_their_input(
