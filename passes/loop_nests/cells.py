@@ -27,6 +27,8 @@ _BUSY_SUMS = 8
 _MOST_STRANDS = 4
 #: With so few sums a turn of the loop is short, and what counts its turns weighs.
 _FEW_SUMS = 16
+#: so many taps along a row of a tile are built one by one
+_FEW_TAPS = 8
 
 Step = Callable[[Point, list[ir.Value]], list[ir.Value]]
 
@@ -80,6 +82,10 @@ class BlockCells:
             return carried
         if isinstance(extent, int) and extent == 1:
             return self.loops(rest, moved(point, d, base), carried, step, sums, inside)
+        if isinstance(base, int) and isinstance(extent, int) and self._unrolled(d, extent):
+            for i in range(base, base + extent):
+                carried = self.loops(rest, moved(point, d, i), carried, step, sums, inside)
+            return carried
         if sums and not rest and window is None:
             # Strands divide a long sum; of a product of several rows `blocking` cuts the reduction.
             most = CHUNK if len(carried) == _BUSY_SUMS else _MOST_STRANDS * CHUNK
@@ -93,6 +99,11 @@ class BlockCells:
             carried,
             lambda i, inner: self.loops(rest, moved(point, d, i), inner, step, sums, inside),
         )
+
+    def _unrolled(self, d: int, extent: int) -> bool:
+        """Tell whether each of few indices has a place that only a constant makes cheap to find."""
+        inputs = [x for x in self.stage.inputs if isinstance(x, Access)]
+        return extent <= _FEW_TAPS and any(x.padded and x.is_nonlinear(d) for x in inputs)
 
     def _joined(self, d: int, rest: list[int], inside: Sequence[Inside]) -> bool:
         """Tell whether the loop after that over taps `d` simply goes on with the next tap."""

@@ -340,6 +340,64 @@ def test_windows_across_the_edges_of_their_input(
     check(y, np.einsum("ijcab,abco->ijo", taps, w))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "channels, height, width, kernel, stride, dilation, low",
+    [
+        (3, 38, 70, 7, 2, 1, 2),
+        (3, 45, 45, 7, 2, 1, 0),
+        (2, 31, 53, 3, 3, 2, 1),
+        (2, 20, 49, 3, 4, 1, 1),
+        (2, 19, 21, 5, 2, 2, 4),
+        (5, 17, 16, 3, 1, 1, 1),
+        (4, 7, 7, 3, 1, 1, 1),
+        (2, 1, 30, 3, 2, 1, 1),
+        (1, 400, 100, 5, 2, 1, 2),
+    ],
+)
+def test_windows_along_the_lanes(
+    channels: int,
+    height: int,
+    width: int,
+    kernel: int,
+    stride: int,
+    dilation: int,
+    low: int,
+    threads: int,
+) -> None:
+    reach = dilation * (kernel - 1)
+    sides = height + 2 * low, width + 2 * low
+    rows, columns = ((n - reach - 1) // stride + 1 for n in sides)
+    image, around = memref(channels, height, width), memref(channels, *sides)
+    weight, result = memref(channels, kernel, kernel), memref(channels, rows, columns)
+    identity, a, body = "d0,d1,d2", "%x", ""
+    if low:
+        a = "%a"
+        inside = (
+            f"memref<{channels}x{height}x{width}xf32,"
+            f" strided<[{sides[0] * sides[1]}, {sides[1]}, 1], offset: {low * (sides[1] + 1)}>>"
+        )
+        body += f"%a = memref.alloc() : {around}\n" + fill("%zero", "%a", around)
+        body += (
+            f"%i = memref.subview %a[0, {low}, {low}] [{channels}, {height}, {width}] [1, 1, 1]"
+            f" : {around} to {inside}\n"
+        )
+        body += generic([identity] * 2, "ppp", [("%x", image)], [("%i", inside)], "", ["%i0"])
+    body += fill("%zero", "%y", result)
+    windows = f"d0, d1 * {stride} + d3 * {dilation}, d2 * {stride} + d4 * {dilation}"
+    body += generic(
+        [windows, "d0,d3,d4", identity], "ppprr",
+        [(a, around), ("%w", weight)], [("%y", result)],
+        "%p = arith.mulf %i0, %i1 : f32\n%r = arith.addf %o0, %p : f32", ["%r"])  # fmt: skip
+    x, w = normal(channels, height, width), normal(channels, kernel, kernel)
+    y = np.zeros((channels, rows, columns), np.float32)
+    run(function([("%x", image), ("%w", weight), ("%y", result)], body), [x, w, y], threads=threads)
+    zeros = np.pad(x.astype(np.float64), ((0, 0), (low, low), (low, low)))
+    taps = np.lib.stride_tricks.sliding_window_view(zeros, (reach + 1,) * 2, axis=(1, 2))
+    taps = taps[:, ::stride, ::stride, ::dilation, ::dilation]
+    check(y, np.einsum("cijab,cab->cij", taps, w))
+
+
 @pytest.mark.parametrize("n", [256, 272, 1000])
 @pytest.mark.parametrize("k", [1, 33, 5000])
 @pytest.mark.parametrize("threads", [1, 3])
