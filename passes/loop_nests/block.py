@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from metadef import ir
 
@@ -11,7 +12,7 @@ from .access import Access
 from .body import HEAVY_BODY_OPS, Lanes, Val, constant_splat, evaluate_body, instructions
 from .cells import BlockCells, Step, Vector, moved
 from .control import choose, loop
-from .index_math import value
+from .index_math import Index, value
 from .lane_folds import LaneFold
 from .memory import Cell, Corner, Point
 from .padding import edge_taps, is_whole, rows_inside
@@ -126,14 +127,23 @@ class BlockEmitter:
         output, taps = point[along.output], edge_taps(along, cells.bounds)
         assert isinstance(output, int) and taps is not None, "an edge at a known place"
         carried = list(start)
-        for tap in taps:
-            first, count = rows_inside(along, output, rows, tap)
+        for (first, count), alike in groupby(
+            taps, lambda tap: rows_inside(along, output, rows, tap)
+        ):
             if count:
-                at = moved(moved(point, along.output, output + first), along.tap, tap)
                 per_row = len(start) // rows
                 reached = slice(first * per_row, (first + count) * per_row)
-                step = step_of(count)
-                carried[reached] = cells.loops(dims, at, carried[reached], step, sums, across)
+                at, step = moved(point, along.output, output + first), step_of(count)
+
+                def one_tap(
+                    tap: Index,
+                    held: list[ir.Value],
+                    at: Point = at,
+                    step: Step = step,
+                ) -> list[ir.Value]:
+                    return cells.loops(dims, moved(at, along.tap, tap), held, step, sums, across)
+
+                carried[reached] = _over(list(alike), carried[reached], one_tap)
         return carried
 
     def _added_up(
@@ -279,6 +289,17 @@ class BlockEmitter:
         )
         for x, y in zip(epilogue.outputs, yielded, strict=True):
             memory.store(x, at, y, v.lanes)
+
+
+def _over(
+    taps: list[int],
+    carried: list[ir.Value],
+    body: Callable[[Index, list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """Run `body` for each of some taps that follow one another."""
+    if len(taps) == 1:
+        return body(taps[0], carried)
+    return loop(taps[0], taps[-1] + 1, 1, carried, body)
 
 
 def _joined(vectors: Sequence[Vector]) -> list[Vector]:

@@ -65,6 +65,43 @@ def even_sizes(
     return sizes
 
 
+def tail_units(
+    nest: Nest, schedules: list[Schedule], boxes: list[tuple[Index, int]]
+) -> list[int | None]:
+    """Return for each common loop the turns that all boxes, the last one too, have a multiple of,
+    where the same code does for any number of them; else None.
+
+    The schedules of fused stages are made for the size of their box.
+    """
+    if len(nest.stages) > 1:
+        return [None] * len(boxes)
+    (stage,), (schedule,) = nest.stages, schedules
+    return [
+        _tail_unit(stage, schedule, dim, size, extent % size) if isinstance(extent, int) else None
+        for dim, (extent, size) in zip(nest.common[0], boxes, strict=True)
+    ]
+
+
+def _tail_unit(stage: Stage, schedule: Schedule, dim: int, size: int, tail: int) -> int | None:
+    """Return the unit of boxes of `size` turns of a loop, and of one of `tail`."""
+    rows, panel = schedule.rows, schedule.panel
+    if dim == schedule.lanes:
+        return None if size % panel or tail % panel else panel
+    if dim != schedule.row_dim:
+        return 1
+    if not size % rows and not tail % rows:
+        return rows
+    windows = any(w.output == dim for w in stage.inside)
+    even = stage.reduction_dims and is_even(size, rows) and is_even(tail, rows)
+    return 1 if even and not windows else None
+
+
+def is_even(total: int, rows: int) -> bool:
+    """Tell whether `total` rows are blocks of `rows` and of one less, the fewest there can be."""
+    blocks = -(-total // rows)
+    return blocks * rows - total <= blocks
+
+
 def _pointwise_boxes(stage: Stage, schedule: Schedule, cores: int) -> dict[int, int]:
     """Return a box of an unfused pointwise stage: lanes, and where those are few the dims around
     them, the innermost first, as long as there are enough boxes for the cores."""

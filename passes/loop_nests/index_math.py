@@ -34,6 +34,13 @@ def sub(a: Index, b: Index) -> Index:
         return a - b
     if isinstance(b, int) and b == 0:
         return a
+    if equal(a, b):
+        return 0
+    if isinstance(a, ir.Value) and isinstance(b, ir.Value) and _made_by(a, "arith.addi"):
+        base, more = a.owner.operation.operands
+        if base == b:
+            constant = _constant(more)
+            return more if constant is None else constant
     return ir.arith.subi(value(a), value(b))
 
 
@@ -52,17 +59,20 @@ def mul(a: Index, b: Index) -> Index:
 
 def scaled(i: Index, by: Index) -> Index:
     """Multiply an index; of a sum with a constant, both, so that an address ends in a constant."""
-    if isinstance(i, ir.Value) and isinstance(i.owner, ir.Operation | ir.OpView):
-        op = i.owner.operation
-        if op.name == "arith.addi" and isinstance(by, int):
-            constant = _constant(op.operands[1])
-            if constant is not None:
-                return add(mul(op.operands[0], by), constant * by)
+    if isinstance(i, ir.Value) and isinstance(by, int) and _made_by(i, "arith.addi"):
+        base, more = i.owner.operation.operands
+        constant = _constant(more)
+        if constant is not None:
+            return add(mul(base, by), constant * by)
     return mul(i, by)
 
 
+def _made_by(i: ir.Value, name: str) -> bool:
+    return not isinstance(i.owner, ir.Block) and i.owner.operation.name == name
+
+
 def _constant(i: ir.Value) -> int | None:
-    if isinstance(i.owner, ir.Block) or i.owner.operation.name != "arith.constant":
+    if not _made_by(i, "arith.constant"):
         return None
     return int(ir.IntegerAttr(i.owner.operation.attributes["value"]).value)
 
@@ -91,6 +101,15 @@ def rem(a: Index, b: Index) -> Index:
     if isinstance(b, int) and b == 1:
         return 0
     return ir.arith.remui(value(a), value(b))
+
+
+def rounded_down(a: Index, b: int) -> Index:
+    """Return the greatest multiple of `b` that is at most `a`: `a` itself if it surely is one."""
+    if isinstance(a, ir.Value) and _made_by(a, "arith.muli"):
+        factor = _constant(a.owner.operation.operands[1])
+        if factor is not None and factor % b == 0:
+            return a
+    return mul(div(a, b), b)
 
 
 def mod(a: Index, b: Index) -> Index:

@@ -15,11 +15,23 @@ from .access import Access, FlatBuffer
 from .block import BlockEmitter, Chunk
 from .blocking import Blocking, block_for_caches, rows_in, rows_size, sums_in, sums_size
 from .body import Lanes
-from .boxes import box_sizes, even_sizes, task_order
+from .boxes import box_sizes, even_sizes, tail_units, task_order
 from .cells import BlockCells, Vector, moved
 from .control import branch, loop
 from .grouping import Nest
-from .index_math import Index, add, ceildiv, div, minimum, mul, rem, sub, value
+from .index_math import (
+    Index,
+    add,
+    ceildiv,
+    div,
+    equal,
+    minimum,
+    mul,
+    rem,
+    rounded_down,
+    sub,
+    value,
+)
 from .memory import CellMemory, Point, masked, needs_known_tail
 from .padding import edge_taps, whole_outputs
 from .prefetch import NextRows, Prefetch, next_box, next_panel, next_rows
@@ -72,6 +84,7 @@ class NestEmitter:
         order = task_order(nest, schedules, self.target, blocking)
         counts = [ceildiv(extent, size) for extent, size in boxes]
         sizes = even_sizes(nest, schedules, boxes, counts)
+        units = tail_units(nest, schedules, boxes)
         private = private_tiles(nest, boxes, self.entry)
         sums, rows = self._chunk_tiles(nest.stages[0], blocking)
 
@@ -83,7 +96,7 @@ class NestEmitter:
             else:
                 self._box(nest, schedules, bases, turns, private, following)
 
-        self._tasks([extent for extent, _ in boxes], sizes, counts, order, box)
+        self._tasks([extent for extent, _ in boxes], sizes, counts, order, units, box)
         for tile in [*private.values(), sums, rows]:
             if tile is not None and tile.heap is not None:
                 ir.memref.dealloc(tile.heap)
@@ -106,7 +119,7 @@ class NestEmitter:
                 bounds[d] = (base, size)
             self._stage(windows.fill(tile.flat, bounds), windows.schedule, bounds)
 
-        self._tasks(extents, sizes, counts, list(range(len(dims))), box)
+        self._tasks(extents, sizes, counts, list(range(len(dims))), [None] * len(dims), box)
         if tile.heap is not None:
             ir.memref.dealloc(tile.heap)
 
@@ -116,6 +129,7 @@ class NestEmitter:
         sizes: list[Index],
         counts: list[Index],
         order: list[int],
+        units: list[int | None],
         box: Callable[[list[Index], list[Index]], None],
     ) -> None:
         """Loop over this thread's share of the boxes, numbered with the last of `order` fastest."""
@@ -130,7 +144,7 @@ class NestEmitter:
                 at[c], left = rem(left, counts[c]), div(left, counts[c])
             if order and counts[order[0]] != 1:
                 at[order[0]] = left
-            self._split_tails(extents, sizes, at, box)
+            self._split_tails(extents, sizes, units, at, box)
             return []
 
         lower, upper = self.threads.share(total)
@@ -154,10 +168,12 @@ class NestEmitter:
         self,
         extents: list[Index],
         sizes: list[Index],
+        units: list[int | None],
         at: list[Index],
         box: Callable[[list[Index], list[Index]], None],
     ) -> None:
-        """Build the box for whole tiles, and again for the last ones where they are smaller."""
+        """Build the box for whole tiles, and again for the last ones where they are smaller, unless
+        only the number of their `units` differs."""
         bases = [mul(i, size) for i, size in zip(at, sizes, strict=True)]
 
         def build(c: int, turns: list[Index]) -> None:
@@ -172,6 +188,11 @@ class NestEmitter:
             tail = extent % size
             if not tail or extent < size:
                 build(c + 1, [*turns, size])
+                return
+            unit = units[c]
+            if unit is not None:
+                left = sub(extent // unit, mul(at[c], size // unit))
+                build(c + 1, [*turns, mul(minimum(left, size // unit), unit)])
                 return
             last = ir.arith.cmpi(
                 ir.arith.CmpIPredicate.slt, value(sub(extent, bases[c])), value(size)
@@ -334,7 +355,7 @@ class NestEmitter:
         def at(i: Index) -> Point:
             return moved(point, d, i)
 
-        whole = mul(div(extent, panel), panel)
+        whole = rounded_down(extent, panel)
         self._run(base, add(base, whole), panel, lambda i: rows(at(i), full))
         start, rest = add(base, whole), sub(extent, whole)
         known_tail = needs_known_tail(emitter.cells.stage, schedule)
@@ -345,7 +366,7 @@ class NestEmitter:
             if vectors:
                 rows(at(start), vectors)
             return
-        singles = mul(div(rest, width), width)
+        singles = rounded_down(rest, width)
         if schedule.vectors > 1:
             stop = add(start, singles)
             self._run(start, stop, width, lambda i: rows(at(i), full[:1]))
@@ -390,8 +411,20 @@ class NestEmitter:
                 blocks(base, add(base, rows * count), rows)
                 base = add(base, rows * count)
             return
+        if isinstance(stage.extents[d], int):
+            # The last box has fewer: `tail_units` has seen to it that they are even blocks as well.
+            rows = schedule.rows
+            stop = add(base, extent)
+            if equal(rounded_down(extent, rows), extent):
+                blocks(base, stop, rows)
+                return
+            fewer = sub(mul(ceildiv(extent, rows), rows), extent)
+            middle = sub(stop, mul(fewer, rows - 1))
+            blocks(base, middle, rows)
+            blocks(middle, stop, rows - 1)
+            return
         for rows in _halves(schedule.rows):
-            whole = mul(div(extent, rows), rows)
+            whole = rounded_down(extent, rows)
             blocks(base, add(base, whole), rows)
             base, extent = add(base, whole), sub(extent, whole)
 

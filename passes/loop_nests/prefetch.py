@@ -160,7 +160,11 @@ def next_panel(
     total: Index = 1
     for d in [row_dim, *(d for d in reversed(list(box)) if d not in (row_dim, lanes))]:
         turns = schedule.rows if d == row_dim else 1
-        blocks.append((d, turns, ceildiv(bounds[d][1], turns)))
+        extent = bounds[d][1]
+        if isinstance(stage.extents[d], int):
+            # The last box may have fewer: then it fetches less.
+            extent = box.get(d, 1)
+        blocks.append((d, turns, ceildiv(extent, turns)))
         total = mul(total, blocks[-1][2])
     if total == 1:
         return None

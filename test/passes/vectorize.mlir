@@ -346,3 +346,23 @@ func.func @strided_windows_are_read_from_a_tile(%x: memref<40x64xf32>, %w: memre
   }
   return
 }
+
+// -----
+
+// The last of two boxes has fewer rows, in fewer blocks: the same code does for all.
+// CHECK-LABEL: func.func @boxes_with_fewer_blocks_share_their_code
+// CHECK: scf.for
+// CHECK-NOT: scf.if
+// CHECK: arith.minsi %{{.*}}, %c289
+// CHECK-NOT: scf.if
+// CHECK: scf.for %{{.*}} step %c14
+// CHECK: scf.for %{{.*}} step %c13
+// CHECK-NOT: scf.for %{{.*}} step %c14
+// CHECK: return
+func.func @boxes_with_fewer_blocks_share_their_code(
+    %x: memref<577x64xf32>, %w: memref<64x32xf32>, %y: memref<577x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<577x32xf32>)
+  linalg.matmul ins(%x, %w : memref<577x64xf32>, memref<64x32xf32>) outs(%y : memref<577x32xf32>)
+  return
+}

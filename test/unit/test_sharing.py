@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from metadef.passes.loop_nests.boxes import is_even
 from metadef.passes.loop_nests.schedule import Schedule
 from metadef.passes.loop_nests.sharing import even, shared_out
 
@@ -39,3 +40,8 @@ def test_boxes_are_cut_until_no_core_waits(
 @pytest.mark.parametrize("extent, most, part", [(1024, 60, 57), (128, 64, 64), (7, 100, 7)])
 def test_parts_are_even(extent: int, most: int, part: int) -> None:
     assert even(extent, most) == part
+
+
+@pytest.mark.parametrize("total, even_blocks", [(12, True), (11, True), (17, True), (4, False)])
+def test_rows_are_blocks_of_six_and_five(total: int, even_blocks: bool) -> None:
+    assert is_even(total, 6) == even_blocks
