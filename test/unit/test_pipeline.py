@@ -71,6 +71,15 @@ class RefuseShapes(Pass):
         raise ShapeInferenceError("'torch.aten.x' op: no shape rule; from model.py:3")
 
 
+@dataclass(frozen=True)
+class DropReturn(Pass):
+    """Leaves a function that does not verify."""
+
+    def run(self, module: ir.Operation) -> None:
+        function = ir.entry_block(module).operations[0]
+        ir.entry_block(function).operations[-1].operation.erase()
+
+
 @pytest.fixture(autouse=True)
 def own_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "_user_passes", {})
@@ -245,6 +254,13 @@ def test_a_failed_pass_leaves_a_reproducer(module: ir.Module, tmp_path: Path) ->
 def test_no_reproducer_stays_after_success(module: ir.Module, tmp_path: Path) -> None:
     PassRunner(reproducer=tmp_path / "r.mlir").run(module, [TryOptions()])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("last", [TryOptions(), NeedsOption(-1)])
+def test_lazily_verified_passes_name_the_one_at_fault(module: ir.Module, last: Pass) -> None:
+    runner = PassRunner(lazily=True, keep_failures=False)
+    with pytest.raises(PipelineError, match="the IR after pass 'drop-return' does not verify"):
+        runner.run(module, [TryOptions(), DropReturn(), last])
 
 
 def test_upstream_failure_is_a_pipeline_error_with_its_diagnostic() -> None:

@@ -17,7 +17,6 @@ from metadef.symbolic import Dim
 def build_kernel(
     text: str,
     symbol: str,
-    runner: PassRunner | None = None,
     on_stage: Callable[[str], None] = lambda _: None,
     context: ir.Context | None = None,
 ) -> CompiledKernel:
@@ -36,9 +35,11 @@ def build_kernel(
         target = target_of(device.of(module))
         (function,) = module.body.operations
         function.attributes["sym_name"] = ir.StringAttr.get(symbol)
-        for step in passes_of("kernel"):
+        steps = passes_of("kernel")
+        for step in steps:
             on_stage(step.name())
-            (runner or PassRunner()).run(module, [step])
+            # Verified in the end: run again by metadef-opt, it says which pass was at fault.
+            PassRunner(verify=step is steps[-1]).run(module, [step])
         on_stage("llvm")
         code = object_code(llvm_ir(module), target, optimisation_of(module))
         exported = next(op for op in module.body.operations if _name(op) == symbol)

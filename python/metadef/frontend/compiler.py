@@ -207,7 +207,7 @@ def _run_front(
         last = time.perf_counter()
 
     set_device(module, options.device)
-    PassRunner(printing=printing, on_stage=note).run(module, steps)
+    PassRunner(printing=printing, lazily=True, on_stage=note).run(module, steps)
     return counts
 
 
