@@ -13,6 +13,7 @@ from metadef.codegen import compile as codegen
 from metadef.codegen.compile import compile_kernels, kernel_sources
 from metadef.codegen.kernel import CompiledKernel
 from metadef.codegen.protocol import Message
+from metadef.codegen.rehearsal import rehearse
 from metadef.codegen.workers import WorkerCrash, Workers
 from metadef.device.probe import probe
 from metadef.device.spec import DeviceSpec, Figures
@@ -55,6 +56,24 @@ def test_compiles_once_and_then_reads_the_cache(module: ir.Module, tmp_path: Pat
     (got,) = build_program(read_plan(module), again, {}, threads=2)([x], {"B": 5})
     expected = x.double().softmax(1).softmax(1)
     torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_has_the_caller_go_on_while_kernels_are_compiled(module: ir.Module, tmp_path: Path) -> None:
+    order: list[str] = []
+    compile_kernels(
+        module,
+        probe(),
+        cache=Cache(tmp_path),
+        on_kernel=lambda *_: order.append("kernel"),
+        meanwhile=lambda: order.append("meanwhile"),
+    )
+    assert order[0] == "meanwhile" and order[1:]
+
+
+def test_a_rehearsal_leaves_a_context_for_the_next_kernel() -> None:
+    context = ir.make_context()
+    rehearse(context)
+    rehearse(context)
 
 
 def test_rebuilds_a_damaged_entry(module: ir.Module, tmp_path: Path) -> None:

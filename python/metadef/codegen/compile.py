@@ -51,12 +51,14 @@ def compile_kernels(
     cache: Cache,
     jobs: int = 2,
     on_kernel: OnKernel | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
     keep_failures: bool = True,
 ) -> dict[str, CompiledKernel]:
     """Return the compiled kernels of a planned back graph by name; equal kernels compile once.
 
-    At most `jobs` worker processes compile what the cache does not have. The text of a kernel that
-    fails is kept in a file, unless `keep_failures` is off.
+    At most `jobs` worker processes compile what the cache does not have; `meanwhile` is called once
+    they have begun. The text of a kernel that fails is kept in a file, unless `keep_failures` is
+    off.
 
     Raises:
         MetadefError: a kernel cannot be compiled; says which, where it comes from, and how to
@@ -80,6 +82,7 @@ def compile_kernels(
         # The largest first: the last to finish should be small.
         order = sorted(missing.values(), key=lambda source: -len(source.text))
         futures = {executor.submit(_compile, s, keep_failures): s for s in order}
+        meanwhile()
         for future in as_completed(futures):
             source = futures[future]
             kernel = compiled[source.key] = future.result()

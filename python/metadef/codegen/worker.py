@@ -18,6 +18,7 @@ from metadef import ir
 from metadef.codegen.build import build_kernel
 from metadef.codegen.llvm import host_target, object_code
 from metadef.codegen.protocol import IDLE_EXIT, STAGE_MARK, Message, receive, send
+from metadef.codegen.rehearsal import rehearse
 from metadef.diagnostics import MetadefError
 from metadef.pipelines import passes_of
 
@@ -29,9 +30,11 @@ def main() -> None:
     """Answer requests on standard input."""
     requests = sys.stdin.buffer
     answers = _own_standard_output()
-    _CONTEXTS.prepare()
+    context = _CONTEXTS.prepare()
+    # Nothing is buffered between two messages: the next comes after our answer.
+    if not select.select([requests], [], [], 0)[0]:
+        rehearse(context)
     while True:
-        # Nothing is buffered between two messages: the next comes after our answer.
         if not select.select([requests], [], [], IDLE_SECONDS)[0]:
             sys.exit(IDLE_EXIT)
         if (request := receive(requests)) is None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import torch
@@ -19,7 +19,14 @@ from metadef.profiling.spans import Round
 
 from .ahead import Ahead
 from .interface import Interface, as_call
-from .kept_model import KeptModel, find_model, keep_model, looks_key, trace_model
+from .kept_model import (
+    KeptModel,
+    find_model,
+    keep_model,
+    looks_key,
+    record_ops,
+    trace_model,
+)
 from .native import NativeGraph, Results
 from .options import Options
 from .part import CompiledGraph, Part, load_kept, plan_of, tell_stages
@@ -228,12 +235,14 @@ def _compile(
     with timeline.stage("export"):
         exported = export(module, args, kwargs, dynamic_shapes)
     timeline.add("export", 0.0, exported.nodes)
-    compiled = compile_graph(exported.graph, options, timeline, ahead)
+    trace = cache(partial(record_ops, module, args, kwargs, exported))
+    meanwhile = trace if looks is not None and kept is None else _nothing
+    compiled = compile_graph(exported.graph, options, timeline, ahead, meanwhile)
     if looks is not None and compiled.key is not None and isinstance(compiled.run, NativeGraph):
         untraced = KeptModel(compiled.key, None)
         if kept != untraced:
             with timeline.stage("trace"):
-                traced = trace_model(module, args, kwargs, exported, compiled.run)
+                traced = trace_model(module, exported, compiled.run, trace())
             keep_model(options.cache, looks, KeptModel(compiled.key, traced))
     return exported.interface(), compiled
 
@@ -261,6 +270,10 @@ def _compile_traced(
     tell_stages(part, timeline)
     run = NativeGraph(part.program, kept.traced.inputs, kept.traced.copies, interface.weights)
     return interface, CompiledGraph(run, (part,), ())
+
+
+def _nothing() -> None:
+    """Do nothing while kernels are compiled."""
 
 
 @contextmanager

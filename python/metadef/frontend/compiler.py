@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from torch import fx
@@ -35,11 +35,16 @@ from .verdict import Verdict
 
 
 def compile_graph(
-    capture: Capture, options: Options, timeline: Timeline, ahead: Ahead[Part] | None = None
+    capture: Capture,
+    options: Options,
+    timeline: Timeline,
+    ahead: Ahead[Part] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> CompiledGraph:
     """Compile a captured graph; what nobody can lower is left to torch, with one warning.
 
-    `ahead` may hold the program already.
+    `ahead` may hold the program already. `meanwhile` is called while the kernels of a graph that is
+    native as a whole are being compiled.
 
     Raises:
         UnsupportedOpError: `options.fallback` is "error" and torch would have to run an op.
@@ -53,7 +58,7 @@ def compile_graph(
     with timeline.stage("check"):
         verdicts = support.verdicts(capture.module.graph)
     try:
-        return _compile(capture, verdicts, options, timeline)
+        return _compile(capture, verdicts, options, timeline, meanwhile)
     except MetadefError as error:
         if options.fallback == "error":
             raise
@@ -63,7 +68,7 @@ def compile_graph(
         if not failing or not any(v.kind in ("native", "linalg") for v in exact.values()):
             raise  # the ops alone compile, or none does: it is not an op that is at fault
         del error
-        return _compile(capture, exact, options, timeline)
+        return _compile(capture, exact, options, timeline, meanwhile)
 
 
 def check_graph(capture: Capture, options: Options) -> dict[fx.Node, Verdict]:
@@ -74,13 +79,17 @@ def check_graph(capture: Capture, options: Options) -> dict[fx.Node, Verdict]:
 
 
 def _compile(
-    capture: Capture, verdicts: Mapping[fx.Node, Verdict], options: Options, timeline: Timeline
+    capture: Capture,
+    verdicts: Mapping[fx.Node, Verdict],
+    options: Options,
+    timeline: Timeline,
+    meanwhile: Callable[[], object],
 ) -> CompiledGraph:
     fallbacks = tuple(v for v in verdicts.values() if v.kind == "eager")
     if all(v.kind in ("native", "linalg") for v in verdicts.values()):
         if not verdicts:
             return CompiledGraph(MixedGraph(capture), (), ())
-        part = _build(capture, "main", options, timeline)
+        part = _build(capture, "main", options, timeline, meanwhile)
         return CompiledGraph(NativeGraph.of(capture, part.program, part.shared), (part,), ())
     report_fallbacks(verdicts.values(), options.fallback)
     mixed, captures = partition(capture, verdicts)
@@ -92,7 +101,13 @@ def _compile(
     return CompiledGraph(MixedGraph(mixed), tuple(parts), fallbacks)
 
 
-def _build(capture: Capture, name: str, options: Options, timeline: Timeline) -> Part:
+def _build(
+    capture: Capture,
+    name: str,
+    options: Options,
+    timeline: Timeline,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Part:
     """Compile one native graph to a program, and keep what the front passes made of it."""
     with timeline.stage("import"):
         module = import_graph(capture.module, capture.source_of, capture.symbols)
@@ -107,7 +122,7 @@ def _build(capture: Capture, name: str, options: Options, timeline: Timeline) ->
         print_kernels(module, options.device, printing)
     back = module.operation.get_asm(enable_debug_info=True, assume_verified=True)
     front = Front(read_plan(module), tuple(nodes), compress_texts(source, back))
-    kernels, cached = _compile_kernels(module, options, timeline)
+    kernels, cached = _compile_kernels(module, options, timeline, meanwhile)
     del module, source, back  # room for the weights that the program makes
     return _load_new(capture, name, front, kernels, cached, options, timeline)
 
@@ -141,7 +156,10 @@ def _front_key(capture: Capture, options: Options) -> str | None:
 
 
 def _compile_kernels(
-    module: ir.Module, options: Options, timeline: Timeline
+    module: ir.Module,
+    options: Options,
+    timeline: Timeline,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> tuple[dict[str, CompiledKernel], int]:
     """Compile the kernels of a planned back graph; return how many were in the cache, too."""
     cached = 0
@@ -156,7 +174,12 @@ def _compile_kernels(
     total = _count_kernels(module)
     with timeline.stage("kernels"):
         kernels = compile_kernels(
-            module, options.device, cache=options.cache, jobs=options.jobs, on_kernel=note
+            module,
+            options.device,
+            cache=options.cache,
+            jobs=options.jobs,
+            on_kernel=note,
+            meanwhile=meanwhile,
         )
     return kernels, cached
 

@@ -32,6 +32,7 @@ from .symbols import Symbols
 from .weights import WeightStore
 
 if TYPE_CHECKING:
+    from .capture import Capture
     from .export import Exported
 
 #: constants of a model that are not its parameters or buffers are kept with it up to this size
@@ -122,31 +123,38 @@ def keep_model(cache: Cache, looks: str, model: KeptModel) -> None:
     cache.put(looks, zlib.compress(content.encode(), level=1))
 
 
-def trace_model(
-    module: Any, args: Any, kwargs: Any, exported: Exported, run: NativeGraph
-) -> Traced | None:
-    """Return what tells a model that was exported; None where a trace cannot.
+def record_ops(module: Any, args: Any, kwargs: Any, exported: Exported) -> OpTrace | None:
+    """Return the trace of a model that was exported; None where a trace cannot tell it.
 
     That is where a size may vary, where memory layouts matter, and where a constant that is not in
-    the module is large, written to or returned.
+    the module is large.
     """
     graph = exported.graph
     _, in_spec = pytree.tree_flatten((args, kwargs))
     if graph.symbols.ranges() or graph.layouts or in_spec != exported.in_spec:
         return None
-    state = dict(module_state(module))
-    constants = {name: graph.weights.source(name) for name in graph.weights if name not in state}
-    used = {s.name for s in run.inputs if s.kind == "state"}
-    used |= {o.name for o in (*graph.outputs, *(m.value for m in graph.mutations))}
-    used |= {m.target.name for m in graph.mutations}
-    if used & constants.keys() or sum(t.nbytes for t in constants.values()) > _MOST_CONSTANT_BYTES:
+    if sum(t.nbytes for t in _constants(module, graph).values()) > _MOST_CONSTANT_BYTES:
         return None
     if not all(o.dim is None and _is_json(o.constant) for o in graph.outputs):
         return None
     from .op_recording import record  # torch.export's own, like `exported`
 
-    trace = record(module, args, kwargs)
+    return record(module, args, kwargs)
+
+
+def trace_model(
+    module: Any, exported: Exported, run: NativeGraph, trace: OpTrace | None
+) -> Traced | None:
+    """Return what tells a model that was exported by its trace; None without one, and where a
+    constant that is not in the module is written to or returned."""
     if trace is None:
+        return None
+    graph = exported.graph
+    constants = _constants(module, graph)
+    used = {s.name for s in run.inputs if s.kind == "state"}
+    used |= {o.name for o in (*graph.outputs, *(m.value for m in graph.mutations))}
+    used |= {m.target.name for m in graph.mutations}
+    if used & constants.keys():
         return None
     return Traced(
         trace,
@@ -158,6 +166,12 @@ def trace_model(
         run.copies,
         exported.nodes,
     )
+
+
+def _constants(module: torch.nn.Module, graph: Capture) -> dict[str, torch.Tensor]:
+    """Return the weights of the graph that the module does not have."""
+    state = dict(module_state(module))
+    return {name: graph.weights.source(name) for name in graph.weights if name not in state}
 
 
 def _is_json(value: Any) -> bool:
