@@ -1,4 +1,4 @@
-"""The ABI of a kernel: how its memrefs and symbols come out of three pointers.
+"""The ABI of a kernel: how its memrefs and symbols come out of four pointers.
 
 `export` splits a kernel `@k` in two: `@k`, which loads the pointers and the symbols, and the
 internal `@k_body`, whose arguments are those pointers. The split is what lets an output say
@@ -18,6 +18,7 @@ SYMBOL = "metadef.symbol"
 DIMS = "metadef.dims"
 SCRATCH = "metadef.scratch"
 THREAD_SCRATCH = "metadef.thread_scratch"
+TICKETS = "metadef.tickets"
 SERIAL = "metadef.serial"
 SCALAR_LOOPS = "metadef.scalar_loops"
 SYMBOLS = "metadef.symbols"
@@ -33,7 +34,10 @@ _POISON_POSITION = -(2**31)  # llvm.getelementptr: the index is an operand
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument of a kernel; `role`: memref, scratch, thread_scratch, symbol, tid, nthreads."""
+    """An argument of a kernel.
+
+    `role`: memref, scratch, thread_scratch, tickets, symbol, tid, nthreads.
+    """
 
     role: str
     value: ir.Value
@@ -66,9 +70,11 @@ def parameters(function: ir.OpView) -> list[Parameter]:
             role = "scratch"
         elif THREAD_SCRATCH in attrs:
             role = "thread_scratch"
+        elif TICKETS in attrs:
+            role = "tickets"
         else:
             role = "memref"
-        if "scratch" in role or role == "memref":
+        if role not in ("symbol", "tid", "nthreads"):
             if not isinstance(value.type, ir.MemRefType):
                 raise _unfit(function, f"argument {i}: expected a memref, got {value.type}")
             if role == "memref" and not value.type.has_static_shape and DIMS not in attrs:
@@ -130,17 +136,21 @@ def export(function: ir.OpView, has_barriers: bool) -> None:
 
 
 def _build_entry(function: ir.OpView, name: str, roles: list[Parameter]) -> None:
-    """Build `void name(void **args, int64_t *syms, void *scratch, int64_t tid, int64_t n)`."""
+    """Build the exported function.
+
+    It is `void name(void **args, int64_t *syms, void *scratch, int64_t tid, int64_t n,
+    int64_t *tickets)`.
+    """
     pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     with ir.InsertionPoint(function):
-        entry = ir.func.FuncOp(name, ([pointer, pointer, pointer, i64, i64], []))
-    for key in (SCRATCH, THREAD_SCRATCH, SERIAL, SCALAR_LOOPS):
+        entry = ir.func.FuncOp(name, ([pointer, pointer, pointer, i64, i64, pointer], []))
+    for key in (SCRATCH, THREAD_SCRATCH, TICKETS, SERIAL, SCALAR_LOOPS):
         if key in function.attributes:
             entry.attributes[key] = function.attributes[key]
     names = [role.attributes[SYMBOL] for role in roles if role.role == "symbol"]
     entry.attributes[SYMBOLS] = ir.ArrayAttr.get(names)
     block = entry.add_entry_block()
-    args, syms, scratch, tid, nthreads = block.arguments
+    args, syms, scratch, tid, nthreads, tickets = block.arguments
     with ir.InsertionPoint(block):
         operands, arrays, symbols = [], 0, dict[str, ir.Value]()
         for role in roles:
@@ -155,7 +165,7 @@ def _build_entry(function: ir.OpView, name: str, roles: list[Parameter]) -> None
                 value = tid if role.role == "tid" else nthreads
                 operands.append(_binary_cast("arith.index_cast", value, ir.IndexType.get()))
             else:
-                operands.append(scratch)
+                operands.append(tickets if role.role == "tickets" else scratch)
         for i, role in enumerate(roles):
             if role.role == "thread_scratch":
                 operands[i] = _thread_part(function, scratch, tid, symbols)
@@ -212,7 +222,7 @@ def _memref(pointer: ir.Value, role: Parameter, symbols: Mapping[str, ir.Value])
     sizes = [Dim.of(size) if size != _DYNAMIC else None for size in type_.shape]
     if None in sizes and role.role == "memref":
         sizes = [Dim.of(d.value) for d in ir.ArrayAttr(role.attributes[DIMS])]
-    if None in sizes:  # scratch: bytes, addressed from the start; its size is of no use
+    if None in sizes:  # scratch and tickets: addressed from the start; the size is of no use
         sizes = [Dim.of(0)]
     dims = [size for size in sizes if size is not None]
     rank = len(dims)

@@ -2,7 +2,8 @@
 
 The kernel's function takes memrefs (inputs, then outputs), one index for each symbol, and the
 thread's number and the number of threads; the exported one is
-`void k(void **args, int64_t *syms, void *scratch, int64_t tid, int64_t nthreads)`.
+`void k(void **args, int64_t *syms, void *scratch, int64_t tid, int64_t nthreads,
+        int64_t *tickets)`.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ class LowerToLlvm(Pass):
         func.func @k(%x: memref<?xf32> {metadef.dims = ["B"]}, %y: memref<?xf32> {...},
                      %B: index {metadef.symbol = "B"}, %tid: index, %nthreads: index)
     After:
-        llvm.func @k(%args: !llvm.ptr, %syms: !llvm.ptr, %scratch: !llvm.ptr, %tid: i64, %n: i64)
+        llvm.func @k(%args: !llvm.ptr, %syms: !llvm.ptr, %scratch: !llvm.ptr, %tid: i64, %n: i64,
+                     %tickets: !llvm.ptr)
 
     A memref is dense and row-major; its sizes come from `metadef.dims` and the symbols. A memref
     argument marked `metadef.scratch` is the kernel's shared scratch memory, one marked
-    `metadef.thread_scratch` the calling thread's own part of it; neither is in `args`.
+    `metadef.thread_scratch` the calling thread's own part of it; neither is in `args`. One
+    marked `metadef.tickets` has the counters from which threads take their work.
     A call of `@metadef_barrier` waits for the other threads, when there are any.
     """
 

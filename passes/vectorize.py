@@ -12,7 +12,7 @@ from metadef.device import attribute as device
 from metadef.forms import BUFFERS
 from metadef.passes.loop_nests.access import FlatBuffer, flatten
 from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
-from metadef.passes.loop_nests.nest import NestEmitter, Threads
+from metadef.passes.loop_nests.nest import NestEmitter
 from metadef.passes.loop_nests.packing import pack_operand
 from metadef.passes.loop_nests.padding import merge_padding
 from metadef.passes.loop_nests.schedule import Target, choose
@@ -24,6 +24,7 @@ from metadef.passes.loop_nests.shared_buffers import (
 )
 from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
 from metadef.passes.loop_nests.streaming import streamed
+from metadef.passes.loop_nests.tasks import Threads
 from metadef.passes.loop_nests.whole_loops import (
     is_shareable,
     may_run_alone,
@@ -35,7 +36,7 @@ from metadef.passes.loop_nests.window_tile import window_tile
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
-from ._kernel_abi import BARRIER, SCALAR_LOOPS, SERIAL
+from ._kernel_abi import BARRIER, SCALAR_LOOPS, SERIAL, TICKETS
 from ._locations import fuse_locations
 
 # fmt: off
@@ -94,7 +95,8 @@ def target_of(module: ir.Operation) -> Target:
 
 
 def vectorize_function(func: ir.OpView, target: Target) -> None:
-    """Vectorise one kernel function; it gains the arguments %tid, %nthreads and %scratch."""
+    """Vectorise one kernel function; it gains the arguments %tid, %nthreads, %tickets
+    and scratch."""
     entry = ir.entry_block(func)
     index = ir.IndexType.get()
     unknown = ir.Location.unknown()
@@ -102,18 +104,30 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
     if not all(_is_plain(op.operation) for op in entry.operations):
         func.attributes[SCALAR_LOOPS] = ir.UnitAttr.get()
     tid, count = entry.add_argument(index, unknown), entry.add_argument(index, unknown)
-    alone = Threads(None, None)
+    tickets = entry.add_argument(_words(), unknown)
+    alone, threads = Threads(), Threads(tid, count, tickets)
     first, *inner = _blocks(func.operation)
-    _vectorize_block(first, entry, target, alone if serial else Threads(tid, count))
+    _vectorize_block(first, entry, target, alone if serial else threads)
     for block in inner:
         _vectorize_block(block, entry, target, alone)
     added: list[dict[str, ir.Attribute]] = [{}, {}]
+    if threads.loops:
+        loops = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), threads.loops)
+        func.attributes[TICKETS] = loops
+        added.append({TICKETS: ir.UnitAttr.get()})
+    else:
+        entry.erase_argument(tickets.arg_number)
     if serial:
         func.attributes[SERIAL] = ir.UnitAttr.get()
     else:
         _erase_unused(entry)
         added += place_allocations(func, entry)
     _update_type(func, entry, added)
+
+
+def _words() -> ir.Type:
+    """Return the type of 64-bit words of no known number."""
+    return ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.IntegerType.get_signless(64))
 
 
 def _is_serial(entry: ir.Block) -> bool:

@@ -1,13 +1,14 @@
 """A nest of stages as tasks over threads, and each task's box of loops.
 
-The common loops of a nest are cut into boxes; boxes are numbered, and each thread takes a run of
-numbers. In a box every stage runs one after another over its own dims.
+The common loops of a nest are cut into boxes; boxes are numbered, and are the tasks
+that threads share. In a box every stage runs one after another over its own dims.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from metadef import ir
 
@@ -39,22 +40,11 @@ from .private_tiles import PrivateTile, localise, private_tile, private_tiles
 from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
 from .stage import Inside, Stage
+from .tasks import Threads
 from .window_tile import WindowTile, window_tile
 
-
-@dataclass(frozen=True)
-class Threads:
-    """Which share of the tasks is ours; None of both: all of them (serial code)."""
-
-    tid: ir.Value | None
-    count: ir.Value | None
-
-    def share(self, total: Index) -> tuple[Index, Index]:
-        """Return this thread's run of so many tasks."""
-        if self.tid is None or self.count is None:
-            return 0, total
-        done = [div(mul(tid, total), self.count) for tid in (self.tid, add(self.tid, 1))]
-        return done[0], done[1]
+# A nest of fewer points is over before another thread could help.
+_FEW_POINTS = 1 << 18
 
 
 @dataclass(eq=False)
@@ -96,7 +86,8 @@ class NestEmitter:
             else:
                 self._box(nest, schedules, bases, turns, private, following)
 
-        self._tasks([extent for extent, _ in boxes], sizes, counts, order, units, box)
+        extents = [extent for extent, _ in boxes]
+        self._tasks(nest.stages, extents, sizes, counts, order, units, box)
         for tile in [*private.values(), sums, rows]:
             if tile is not None and tile.heap is not None:
                 ir.memref.dealloc(tile.heap)
@@ -119,12 +110,15 @@ class NestEmitter:
                 bounds[d] = (base, size)
             self._stage(windows.fill(tile.flat, bounds), windows.schedule, bounds)
 
-        self._tasks(extents, sizes, counts, list(range(len(dims))), [None] * len(dims), box)
+        order = list(range(len(dims)))
+        units: list[int | None] = [None] * len(dims)
+        self._tasks([stage], extents, sizes, counts, order, units, box)
         if tile.heap is not None:
             ir.memref.dealloc(tile.heap)
 
     def _tasks(
         self,
+        stages: list[Stage],
         extents: list[Index],
         sizes: list[Index],
         counts: list[Index],
@@ -132,12 +126,12 @@ class NestEmitter:
         units: list[int | None],
         box: Callable[[list[Index], list[Index]], None],
     ) -> None:
-        """Loop over this thread's share of the boxes, numbered with the last of `order` fastest."""
+        """Loop over this thread's boxes, numbered with the last of `order` fastest."""
         total: Index = 1
         for count in counts:
             total = mul(total, count)
 
-        def one_task(task: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+        def one_task(task: ir.Value) -> None:
             at: list[Index] = [0] * len(extents)
             left: Index = task
             for c in reversed(order[1:]):
@@ -145,10 +139,8 @@ class NestEmitter:
             if order and counts[order[0]] != 1:
                 at[order[0]] = left
             self._split_tails(extents, sizes, units, at, box)
-            return []
 
-        lower, upper = self.threads.share(total)
-        loop(lower, upper, 1, [], one_task)
+        self.threads.run(total, one_task, is_short=_is_short(stages, total, self.target.cores))
 
     def _chunk_tiles(
         self, stage: Stage, blocking: Blocking | None
@@ -495,6 +487,19 @@ class NestEmitter:
             return []
 
         loop(start, stop, step, [], one)
+
+
+def _is_short(stages: list[Stage], tasks: Index, cores: int) -> bool:
+    """Tell whether threads would gain nothing if they took tasks from one another."""
+    if isinstance(tasks, int) and tasks <= cores:
+        return True
+    points = 0
+    for stage in stages:
+        extents = [e for e in stage.extents if isinstance(e, int)]
+        if len(extents) < len(stage.extents):
+            return False
+        points += prod(extents)
+    return points < _FEW_POINTS
 
 
 def _with_rows(

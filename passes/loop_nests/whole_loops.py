@@ -5,8 +5,8 @@ from __future__ import annotations
 from metadef import ir
 
 from .index_math import add, sub, value
-from .nest import Threads
 from .shared_buffers import PRIVATE, root
+from .tasks import Threads
 
 #: marks an `scf.for` of step 1 whose turns depend on no other turn
 PARALLEL = "metadef.parallel"

@@ -1,7 +1,7 @@
 // RUN: metadef-opt %s --split-input-file --pass-pipeline='builtin.module(lower-to-llvm)' | filecheck %s
 
 // The exported function loads pointers and symbols; the body has the code.
-// CHECK-LABEL: llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr, %arg3: i64, %arg4: i64)
+// CHECK-LABEL: llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr, %arg3: i64, %arg4: i64, %arg5: !llvm.ptr)
 // CHECK-SAME:    metadef.symbols = ["S", "B"]
 // CHECK:         [[X:%.*]] = llvm.load %arg0 : !llvm.ptr -> !llvm.ptr
 // CHECK:         [[AT:%.*]] = llvm.getelementptr %arg0[1]

@@ -5,7 +5,7 @@
 
 // ALONE: error: --check-stages goes with --pipeline=NAME alone
 
-// CHECK: llvm.func @add_exp(%{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64)
+// CHECK: llvm.func @add_exp(%{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: !llvm.ptr)
 // CHECK-NOT: "metadef.
 // CHECK-NOT: linalg.
 func.func @add_exp(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> attributes {metadef.kernel} {

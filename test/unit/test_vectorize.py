@@ -70,28 +70,33 @@ def run(
     symbols: Sequence[int] = (),
     threads: int = 1,
     scratch: int = 1 << 22,
+    team: int | None = None,
 ) -> None:
-    """Compile the kernel @k and run it on a team of `threads` OpenMP threads."""
+    """Compile the kernel @k and run it on a team of `threads` OpenMP threads.
+
+    With a smaller `team` the other threads never come.
+    """
     with ir.make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         for p in (Vectorize(), ExpandMath(), LowerToLlvm()):
             p.run(module.operation)
             assert module.operation.verify()
         library = Library([object_code(llvm_ir(module), host_target())])
-    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)(
-        library.address("k")
-    )
+    words = ctypes.c_int64
+    abi = [*[ctypes.c_void_p] * 3, words, words, ctypes.c_void_p]
+    kernel = ctypes.CFUNCTYPE(None, *abi)(library.address("k"))
     pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
     values = (ctypes.c_int64 * max(1, len(symbols)))(*symbols)
     memory = np.zeros(scratch, np.uint8)
+    tickets = np.zeros(1024, np.int64)
     openmp = _openmp()
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     def share(_: int) -> None:
         tid = openmp.omp_get_thread_num()
-        kernel(pointers, values, memory.ctypes.data, tid, threads)
+        kernel(pointers, values, memory.ctypes.data, tid, threads, tickets.ctypes.data)
 
-    openmp.GOMP_parallel(share, None, threads, 0)
+    openmp.GOMP_parallel(share, None, team or threads, 0)
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -228,6 +233,18 @@ def test_symbolic_pointwise(shape: tuple[int, int]) -> None:
     x, y = normal(*shape), np.zeros(shape, np.float32)
     run(function([("%x", dims), ("%y", dims)], body, ["B", "S"]), [x, y], symbols=shape)
     np.testing.assert_allclose(y, np.exp(x.astype(np.float64)), rtol=4 * 2**-23)
+
+
+@pytest.mark.parametrize("shape", [(3, 50), (1, 1), (0, 5), (999, 33)])
+def test_others_do_the_share_of_a_thread_that_never_comes(shape: tuple[int, int]) -> None:
+    type_ = memref("?", "?")
+    dims = type_ + ' {metadef.dims = ["B", "S"]}'
+    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", type_)], [("%y", type_)],
+                   "%r = arith.addf %i0, %o0 : f32", ["%r"])  # fmt: skip
+    x, y = normal(*shape), np.ones(shape, np.float32)
+    text = function([("%x", dims), ("%y", dims)], body, ["B", "S"])
+    run(text, [x, y], symbols=shape, threads=5, team=2)
+    check(y, x.astype(np.float64) + 1)  # each element once
 
 
 def test_loop_index_in_a_body() -> None:

@@ -61,20 +61,24 @@ def _described(function: ir.OpView, symbol: str, code: bytes) -> CompiledKernel:
     """Return the kernel with what `lower-to-llvm` says about it."""
     attributes = function.attributes
     symbols = ir.ArrayAttr(attributes["metadef.symbols"])
-    scratch, own = Dim.of(0), 0
+    scratch = Dim.of(0)
     if "metadef.scratch" in attributes:
         scratch = Dim.of(ir.StringAttr(attributes["metadef.scratch"]).value)
-    if "metadef.thread_scratch" in attributes:
-        own = ir.IntegerAttr(attributes["metadef.thread_scratch"]).value
     return CompiledKernel(
         name=KERNEL,
         symbol=symbol,
         code=code,
         symbols=tuple(ir.StringAttr(s).value for s in symbols),
         scratch=scratch,
-        thread_scratch=own,
+        thread_scratch=_count(function, "metadef.thread_scratch"),
+        tickets=_count(function, "metadef.tickets"),
         serial="metadef.serial" in attributes,
     )
+
+
+def _count(function: ir.OpView, attribute: str) -> int:
+    attributes = function.attributes
+    return ir.IntegerAttr(attributes[attribute]).value if attribute in attributes else 0
 
 
 def _name(op: ir.OpView) -> str:

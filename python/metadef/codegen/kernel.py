@@ -15,11 +15,12 @@ KERNEL = "kernel"
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Object code of one kernel with the ABI `void symbol(args, syms, scratch, tid, nthreads)`.
+    """Object code of one kernel with the ABI `void symbol(args, syms, scratch, tid, nthreads,
+    tickets)`.
 
-    `symbols` orders syms. A call needs `scratch` bytes, and `thread_scratch` bytes for each thread
-    on top. Thread 0 alone runs a `serial` kernel. `name` is the kernel's name in its module, `key`
-    what it is cached under.
+    `symbols` orders syms. A call needs `scratch` bytes, and for each thread `thread_scratch` bytes
+    on top and `tickets` counters that are 0. Thread 0 alone runs a `serial` kernel. `name` is the
+    kernel's name in its module, `key` what it is cached under.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CompiledKernel:
     symbols: tuple[str, ...] = ()
     scratch: Dim = Dim(())
     thread_scratch: int = 0
+    tickets: int = 0
     serial: bool = False
     key: str = ""
 
@@ -38,6 +40,7 @@ class CompiledKernel:
             "symbols": list(self.symbols),
             "scratch": str(self.scratch),
             "thread_scratch": self.thread_scratch,
+            "tickets": self.tickets,
             "serial": self.serial,
         }
         return json.dumps(header).encode() + b"\n" + self.code
@@ -54,6 +57,7 @@ class CompiledKernel:
             symbols=tuple(header["symbols"]),
             scratch=Dim.of(header["scratch"]),
             thread_scratch=header["thread_scratch"],
+            tickets=header["tickets"],
             serial=header["serial"],
         )
 

@@ -1,17 +1,22 @@
 ; The native loop that runs a program: one call from Python, one OpenMP region, no work per kernel
 ; beyond a load and an indirect call. `program.py` fills the structures and says what they mean.
 ;
-;   record { kernel, args, symbols, flags }      flags: 1 = wait for all threads afterwards
+;   record { kernel, args, symbols, flags, tickets }
+;                                                flags: 1 = wait for all threads afterwards
 ;                                                       2 = thread 0 alone runs it
-;   job    { records, count, scratch, threads, times }
-;   kernel   void (ptr args, ptr symbols, ptr scratch, i64 tid, i64 nthreads)
+;   job    { records, count, scratch, threads, times, tickets, number of tickets }
+;   kernel   void (ptr args, ptr symbols, ptr scratch, i64 tid, i64 nthreads, ptr tickets)
+;
+; Tickets are counters, a cache line each, by which the threads share the work of a kernel: they are
+; set to 0 before it all.
 ;
 ; With `times`, an array [threads, 2 * count + 1], each thread writes its row: the time in ns before
 ; each record and after its kernel, and the time at the end. What passes from after a kernel to before
 ; the next record is spent at the barrier.
 
-%record = type { ptr, ptr, ptr, i64 }
-%job = type { ptr, i64, ptr, i64, ptr }
+%record = type { ptr, ptr, ptr, i64, ptr }
+%job = type { ptr, i64, ptr, i64, ptr, ptr, i64 }
+%line = type [8 x i64]
 %timespec = type { i64, i64 }
 
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
@@ -22,6 +27,21 @@ declare i32 @clock_gettime(i32, ptr)
 
 define void @metadef_run(ptr %job) {
 entry:
+  %tickets.at = getelementptr %job, ptr %job, i64 0, i32 5
+  %tickets = load ptr, ptr %tickets.at
+  %number.at = getelementptr %job, ptr %job, i64 0, i32 6
+  %number = load i64, ptr %number.at
+  br label %reset
+reset:
+  %i = phi i64 [ 0, %entry ], [ %next, %zero ]
+  %left = icmp ult i64 %i, %number
+  br i1 %left, label %zero, label %start
+zero:
+  %ticket = getelementptr %line, ptr %tickets, i64 %i
+  store i64 0, ptr %ticket
+  %next = add i64 %i, 1
+  br label %reset
+start:
   %threads.at = getelementptr %job, ptr %job, i64 0, i32 3
   %threads = load i64, ptr %threads.at
   %alone = icmp ule i64 %threads, 1
@@ -96,16 +116,18 @@ body:
   %symbols = load ptr, ptr %symbols.at
   %flags.at = getelementptr %record, ptr %record, i64 0, i32 3
   %flags = load i64, ptr %flags.at
+  %tickets.at = getelementptr %record, ptr %record, i64 0, i32 4
+  %tickets = load ptr, ptr %tickets.at
   %serial.bit = and i64 %flags, 2
   %serial = icmp ne i64 %serial.bit, 0
   br i1 %serial, label %alone, label %together
 together:
-  call void %kernel(ptr %args, ptr %symbols, ptr %scratch, i64 %tid, i64 %nthreads)
+  call void %kernel(ptr %args, ptr %symbols, ptr %scratch, i64 %tid, i64 %nthreads, ptr %tickets)
   br label %ran
 alone:
   br i1 %first, label %run, label %ran
 run:
-  call void %kernel(ptr %args, ptr %symbols, ptr %scratch, i64 0, i64 1)
+  call void %kernel(ptr %args, ptr %symbols, ptr %scratch, i64 0, i64 1, ptr %tickets)
   br label %ran
 ran:
   br i1 %timed, label %after, label %meet

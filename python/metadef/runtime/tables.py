@@ -1,7 +1,7 @@
 """The tables that the native loop reads, laid out for given symbol values and addresses.
 
-One array of 64-bit words holds the job, the records, the symbols and the pointers, in this order;
-dispatch.ll says what is in them.
+One array of 64-bit words holds the job, the records, the symbols and the pointers, in this order,
+and the tickets; dispatch.ll says what is in them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from .back_graph import Arena, BackGraph, Buffer, Input, Output, Weight
 from .dependences import Access, aligned, barriers_after
 
 _WAIT, _SERIAL = 1, 2
-_JOB_WORDS, _RECORD_WORDS, _WORD = 5, 4, 8
+_JOB_WORDS, _RECORD_WORDS, _WORD = 7, 5, 8
+# words from one counter of tickets to the next: a cache line
+_TICKET = 8
 _TIMES = 4  # word of the job
 
 
@@ -68,18 +70,31 @@ class Layout:
 
         self._pointers_at = _JOB_WORDS + _RECORD_WORDS * len(steps) + len(self._order)
         buffers = [b for step in steps for b in (*step.reads, *step.writes)]
-        words = np.zeros(self._pointers_at + len(buffers), np.int64)
-        words[1], words[3] = len(steps), threads
+        # A cache line is left, so that no pointer is in one with a counter.
+        self._tickets_at = self._pointers_at + len(buffers) + _TICKET
+        tickets = threads * sum(kernel.tickets for kernel in used)
+        words = np.zeros(self._tickets_at + _TICKET * tickets, np.int64)
+        words[1], words[3], words[6] = len(steps), threads, tickets
         waits = barriers_after(
             [Access.of(step, bool(size.terms)) for step, size in zip(steps, scratch, strict=True)]
         )
-        records = words[_JOB_WORDS : _JOB_WORDS + _RECORD_WORDS * len(steps)].reshape(-1, 4)
+        records = words[_JOB_WORDS : _JOB_WORDS + _RECORD_WORDS * len(steps)].reshape(
+            -1, _RECORD_WORDS
+        )
         pointer, symbol = self._pointers_at, _JOB_WORDS + _RECORD_WORDS * len(steps)
+        ticket = self._tickets_at
         for i, (step, kernel) in enumerate(zip(steps, used, strict=True)):
             flags = (_WAIT if waits[i] else 0) | (_SERIAL if kernel.serial else 0)
-            records[i] = (addresses[kernel.symbol], pointer * _WORD, symbol * _WORD, flags)
+            records[i] = (
+                addresses[kernel.symbol],
+                pointer * _WORD,
+                symbol * _WORD,
+                flags,
+                ticket * _WORD,
+            )
             pointer += len(step.reads) + len(step.writes)
             symbol += len(kernel.symbols)
+            ticket += _TICKET * threads * kernel.tickets
         self._words = words
         self._place(buffers, weights)
 
@@ -116,9 +131,11 @@ class Layout:
         address: int = words.ctypes.data
         count = int(words[1])
         words[0], words[2] = address + _JOB_WORDS * _WORD, scratch
+        words[5] = address + self._tickets_at * _WORD
         symbols_at = _JOB_WORDS + _RECORD_WORDS * count
         records = words[_JOB_WORDS:symbols_at].reshape(-1, _RECORD_WORDS)
         records[:, 1:3] += address
+        records[:, 4] += address
         words[symbols_at : self._pointers_at] = [
             values[symbol] if isinstance(symbol, str) else symbol for symbol in self._order
         ]
