@@ -15,11 +15,15 @@ from metadef.passes.vector_math.lanes import (
     absolute,
     copysign,
     fma,
+    in_halves,
     polynomial,
     power_of_two,
     round_to_integer,
     through_double,
+    with_sign,
 )
+
+NEGATIVE_ERF32 = tuple(-c for c in ERF32)
 
 
 @Elementwise
@@ -37,15 +41,15 @@ def _erf32(x: Lanes) -> Lanes:
     """erf(a) = 1 - 2^-g with a polynomial for g = -log2(erfc(a)).
 
     What is subtracted from 1 carries the rounding errors, so they fade where erf saturates; near
-    zero, 2^-g - 1 is exact in relative terms.
+    zero, 2^-g - 1 is exact in relative terms. One long chain: the polynomials are in halves.
     """
     a = absolute(x).at_most(3.93)
-    y = -a * polynomial(ERF32, a)
+    y = a * polynomial(NEGATIVE_ERF32, a)
     n, exponent = round_to_integer(y, 1.0, x.exponent_bias)
     r = y - n
-    p = r * polynomial(EXP2M1_32, r)
+    p = r * in_halves(EXP2M1_32, r)
     two_n = power_of_two(exponent, x)
-    return copysign(fma(-two_n, p, 1.0 - two_n), x)
+    return with_sign(fma(-two_n, p, 1.0 - two_n), x)
 
 
 @Elementwise

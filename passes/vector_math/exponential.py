@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from metadef.passes.vector_math.coefficients import EXP32, EXP64, EXPM1_32
 from metadef.passes.vector_math.lanes import (
     Elementwise,
@@ -17,6 +19,8 @@ LOG2_E = 1.4426950408889634
 LN2 = 0.6931471805599453
 #: ln(2) in two parts by format; the high part times an integer exponent is exact under fma
 LN2_PARTS = {32: (0.6931471824645996, -1.9046542121259336e-09), 64: (LN2, 2.3190468138462996e-17)}
+#: the same of r / 2: e^(r/2) = 1 + r p(r), exactly as EXP32 rounds
+HALVED_EXP32 = tuple(c * 0.5 ** (k + 1) for k, c in enumerate(EXP32))
 
 
 @Elementwise
@@ -32,7 +36,7 @@ def exp2(x: Lanes) -> Lanes:
         x = x.at_most(129.0).at_least(-151.0)
         m, exponent = round_to_integer(x, 0.5, x.exponent_bias)
         r = fma(x, 0.5, -m)
-        return _squared(r * LN2, exponent)
+        return _squared(r * LN2, EXP32, exponent)
     x = x.at_most(1025.0).at_least(-1076.0)
     n, n_bits = round_to_integer(x, 1.0)
     r = (x - n) * LN2
@@ -82,13 +86,16 @@ def scale(p: Lanes, n: Lanes) -> Lanes:
 
 def _exp32(x: Lanes) -> Lanes:
     """e^x = (e^(x/2))^2: the power of two is always normal, the square does the rest."""
-    h = x.at_most(89.0).at_least(-104.0) * 0.5
-    return _squared(*reduce(h, x.exponent_bias))
+    x = x.at_most(89.0).at_least(-104.0)
+    high, low = LN2_PARTS[32]
+    n, exponent = round_to_integer(x, LOG2_E / 2, x.exponent_bias)
+    r = fma(n, -2 * low, fma(n, -2 * high, x))
+    return _squared(r, HALVED_EXP32, exponent)
 
 
-def _squared(r: Lanes, exponent: Lanes) -> Lanes:
-    """Return (e^r 2^m)^2 for the biased exponent of 2^m; a NaN in r stays."""
-    y = fma(r, polynomial(EXP32, r), 1.0) * power_of_two(exponent, r)
+def _squared(r: Lanes, table: Sequence[float], exponent: Lanes) -> Lanes:
+    """Return ((1 + r p(r)) 2^m)^2 for the biased exponent of 2^m; a NaN in r stays."""
+    y = fma(r, polynomial(table, r), 1.0) * power_of_two(exponent, r)
     return y * y
 
 

@@ -20,6 +20,8 @@ _MANTISSA_BITS = {32: 23, 64: 52}
 #: the numbers of `arith.cmpf`'s ordered predicates and of `arith.cmpi`'s signed ones
 _PREDICATES = {"eq": (1, 0), "lt": (4, 2), "le": (5, 3), "gt": (2, 4), "ge": (3, 5)}
 _UNORDERED = 14
+#: coefficients of a polynomial that is evaluated in halves
+_MANY = 8
 
 
 class Kind:
@@ -252,12 +254,32 @@ def copysign(magnitude: Lanes, sign: Lanes) -> Lanes:
     return build("math.copysign", sign.kind, magnitude, sign)
 
 
+def with_sign(magnitude: Lanes, sign: Lanes) -> Lanes:
+    """Return `magnitude`, which has no sign of its own, with that of `sign`."""
+    sign_bit = sign.bits() & -(2 ** (sign.width - 1))
+    return (magnitude.bits() | sign_bit).as_float()
+
+
 def round_even(x: Lanes) -> Lanes:
     return build("math.roundeven", x.kind, x)
 
 
 def polynomial(coefficients: Sequence[float], t: Lanes) -> Lanes:
-    """Evaluate by Horner's rule, lowest degree first."""
+    """Evaluate, lowest degree first: by Horner's rule, in halves if it is long."""
+    return (_horner if len(coefficients) < _MANY else in_halves)(coefficients, t)
+
+
+def in_halves(coefficients: Sequence[float], t: Lanes) -> Lanes:
+    """Evaluate a polynomial, even and odd powers apart.
+
+    For one product more the chain of steps that wait for one another is half as long; where many
+    of them follow one another, a core does not look far enough ahead to fill the gaps.
+    """
+    square = t * t
+    return fma(_horner(coefficients[1::2], square), t, _horner(coefficients[::2], square))
+
+
+def _horner(coefficients: Sequence[float], t: Lanes) -> Lanes:
     total = t.splat(coefficients[-1])
     for c in reversed(coefficients[:-1]):
         total = fma(total, t, c)
