@@ -30,6 +30,8 @@ _FEW_SUMS = 16
 #: so many taps along a row of a tile are built one by one
 _FEW_TAPS = 8
 
+_LINE_BYTES = 64
+
 Step = Callable[[Point, list[ir.Value]], list[ir.Value]]
 
 
@@ -254,8 +256,17 @@ class BlockCells:
         elif key not in loaded:
             loaded[key] = self.memory.load(x, at, lanes)
             if k in self.ahead:
-                fetch(x.buffer, add(self.memory.address(x, at), self.ahead[k]))
+                self._fetch_ahead(x, k, at, lanes)
         return loaded[key]
+
+    def _fetch_ahead(self, x: Access, k: int, at: Cell, lanes: Lanes) -> None:
+        """Fetch each cache line of what lies ahead of a load; vectors that share one do it once."""
+        line = max(8 * _LINE_BYTES // int(x.element.width), 1)
+        if isinstance(at.offset, int) and at.offset % line:
+            return
+        address = add(self.memory.address(x, at), self.ahead[k])
+        for first in range(0, lanes.width, line):
+            fetch(x.buffer, add(address, first))
 
     def _index(self, at: Cell, dim: int) -> Val:
         return self.memory.index(self.stage, dim, at)
