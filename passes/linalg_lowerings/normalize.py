@@ -86,9 +86,12 @@ def lower_norm(kernel: Kernel, op: Any) -> list[Value]:
     variance = _divided(fold(kernel, squares, "sum", reduced, None).expr, count)
     eps = Constant(x.element, real(op, "eps"))
     result: Expr = apply("mul", centred, apply("rsqrt", apply("add", variance, eps)))
-    for fn, parameter in zip(("mul", "add"), list(op.operation.operands)[1:], strict=False):
-        value = broadcast(kernel.value(parameter), x.dims)
-        result = apply(fn, result, cast(value.expr, x.element))
+    parameters = [
+        cast(broadcast(kernel.value(p), x.dims).expr, x.element)
+        for p in list(op.operation.operands)[1:]
+    ]
+    if parameters:
+        result = apply(("mul", "fma")[len(parameters) - 1], result, *parameters)
     return [Value(x.dims, narrow(result, element))]
 
 

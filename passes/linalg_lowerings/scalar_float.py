@@ -65,15 +65,16 @@ def _silu(s: Scalars, x: ir.Value) -> ir.Value:
 
 
 def _gelu(s: Scalars, x: ir.Value) -> ir.Value:
-    erf = _M.erf(_A.mulf(x, s.like(x, math.sqrt(0.5))))
-    return _A.mulf(_A.mulf(x, s.like(x, 0.5)), _A.addf(erf, s.like(x, 1.0)))
+    half = _A.mulf(x, s.like(x, 0.5))
+    return _M.fma(half, _M.erf(_A.mulf(x, s.like(x, math.sqrt(0.5)))), half)
 
 
 def _gelu_tanh(s: Scalars, x: ir.Value) -> ir.Value:
     """0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016)."""
-    cubic = _A.mulf(_A.mulf(_A.mulf(x, x), x), s.like(x, 0.044715))
-    inner = _A.mulf(_A.addf(x, cubic), s.like(x, math.sqrt(2 / math.pi)))
-    return _A.mulf(_A.mulf(x, s.like(x, 0.5)), _A.addf(_M.tanh(inner), s.like(x, 1.0)))
+    scale = math.sqrt(2 / math.pi)
+    factor = _M.fma(_A.mulf(x, x), s.like(x, 0.044715 * scale), s.like(x, scale))
+    half = _A.mulf(x, s.like(x, 0.5))
+    return _M.fma(half, _M.tanh(_A.mulf(x, factor)), half)
 
 
 def _clamp(s: Scalars, x: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
