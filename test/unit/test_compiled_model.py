@@ -16,6 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 import metadef
 from metadef.device.probe import probe
 from metadef.diagnostics import InputError, MetadefError
+from metadef.frontend import compiler
 from metadef.frontend.stages import stage_text
 
 
@@ -146,6 +147,19 @@ def test_weights_that_were_packed_are_not_kept_beside_their_panels(between: Any)
     torch.testing.assert_close(list(got), expected, rtol=1e-3, atol=1e-3)
     assert got[1].data_ptr() == kept.data_ptr() and count.item() == before + 1
     assert "linear" in compiled.mlir() and compiled.report().parts
+
+
+def test_workers_make_room_for_large_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METADEF_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiler, "_LARGE_WEIGHTS", 0)
+    ended: list[bool] = []
+    monkeypatch.setattr(compiler.WORKERS, "end", lambda: ended.append(True))
+    model, x = nn.Linear(11, 13).eval(), torch.randn(7, 11)
+    with torch.no_grad():
+        assert metadef.compile(model, (x,))(x).shape == (7, 13)
+    assert ended
 
 
 def test_symbols_take_each_call_s_sizes() -> None:

@@ -12,12 +12,14 @@ from metadef import ir
 from metadef.allocator import give_back_memory
 from metadef.codegen.compile import compile_kernels, warm_up
 from metadef.codegen.kernel import CompiledKernel
+from metadef.codegen.workers import WORKERS
 from metadef.device.attribute import set_device
 from metadef.diagnostics import MetadefError
 from metadef.instrumentation import Printing
 from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of, stage_names
 from metadef.runtime.back_graph_reader import read_plan
+from metadef.runtime.jit import dispatch_loop
 from metadef.runtime.program import build_program
 from metadef.upstream import forget_managers
 
@@ -32,6 +34,10 @@ from .partition import partition, report_fallbacks
 from .report import Timeline
 from .support import Support
 from .verdict import Verdict
+
+#: the second copy of so many bytes, which packing makes, wants the room that idle workers take;
+#: starting them again for another model takes a second or less
+_LARGE_WEIGHTS = 64 << 20
 
 
 def compile_graph(
@@ -199,9 +205,17 @@ def _load_new(
     keep_front(options.cache, key, front)
     forget_managers()
     give_back_memory()
+    if name == "main" and _bytes(capture) >= _LARGE_WEIGHTS:
+        dispatch_loop()  # a worker makes it where there is none yet
+        WORKERS.end()
     with timeline.stage("program"):
         program = build_program(front.plan, kernels, capture.weights, options.threads)
     return Part(name, key, front, program, kernels, cached)
+
+
+def _bytes(capture: Capture) -> int:
+    """Return the bytes of a graph's weights."""
+    return sum(capture.weights.source(name).nbytes for name in capture.weights)
 
 
 def _printing_of(part: str, printing: Printing) -> Printing:
