@@ -44,6 +44,31 @@ class BlockEmitter:
     chunk: Chunk | None = None
     prefetch: tuple[Prefetch | NextRows, ...] = ()
 
+    def may_repeat(self) -> bool:
+        """Tell whether cells may be computed twice, so that a last vector reaches back to be whole.
+
+        It must not start from what the first time stored, nor read it: only what moves with the
+        lanes may be in the same memory as the result. To mask a store takes some CPUs as long as
+        ten of them.
+        """
+        stage, lanes = self.cells.stage, self.cells.schedule.lanes
+        assert lanes is not None
+        if not stage.reduction_dims or self.chunk is not None or any(i is None for i in stage.init):
+            return False
+        if any(x.is_nonlinear(lanes) for x in stage.accesses()):
+            return False
+        if not all(stage.accumulates(k) for k in range(len(stage.outputs))):
+            return False
+        epilogue = stage.epilogue
+        if epilogue is None:
+            return True
+        if instructions(epilogue.body) > HEAVY_BODY_OPS:
+            return False
+        others = [x for k, x in enumerate(epilogue.inputs) if k != stage.epilogue_input]
+        results = epilogue.body.arguments[len(epilogue.inputs) :]
+        reads = any(isinstance(x, Access) and x.moves(lanes) for x in others)
+        return not reads and not any(list(v.uses) for v in results)
+
     def emit(self, point: Point, rows: int, vectors: Sequence[Vector]) -> None:
         """Compute the block at `point`: `rows` rows by `vectors`."""
         if self.cells.schedule.over_reduction:

@@ -353,7 +353,14 @@ class NestEmitter:
         known_tail = needs_known_tail(emitter.cells.stage, schedule)
         if isinstance(rest, int):
             vectors = full[: rest // width]
-            if rest % width:
+            if (
+                rest % width
+                and isinstance(extent, int)
+                and extent >= width
+                and emitter.may_repeat()
+            ):
+                vectors = [*vectors, Vector(rest - width, Lanes(width))]
+            elif rest % width:
                 vectors = [*vectors, Vector(width * len(vectors), masked(width, rest % width))]
             if vectors:
                 rows(at(start), vectors)

@@ -366,3 +366,56 @@ func.func @boxes_with_fewer_blocks_share_their_code(
   linalg.matmul ins(%x, %w : memref<577x64xf32>, memref<64x32xf32>) outs(%y : memref<577x32xf32>)
   return
 }
+
+// -----
+
+#all = affine_map<(d0, d1) -> (d0, d1)>
+#column = affine_map<(d0, d1) -> (d1)>
+#line = affine_map<(d0) -> (d0)>
+
+// The last vector of 20 sums reaches back to be whole: some are computed twice.
+// CHECK-LABEL: func.func @last_vector_reaches_back
+// CHECK-NOT: masked
+// CHECK: return
+func.func @last_vector_reaches_back(%x: memref<30x20xf32>, %y: memref<20xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<20xf32>)
+  linalg.generic {indexing_maps = [#all, #column], iterator_types = ["reduction", "parallel"]} ins(%x : memref<30x20xf32>) outs(%y : memref<20xf32>) {
+  ^bb0(%s: f32, %o: f32):
+    %r = arith.addf %o, %s : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// Not where it would start from what was stored the first time.
+// CHECK-LABEL: func.func @no_sum_is_added_twice
+// CHECK: vector.maskedstore
+func.func @no_sum_is_added_twice(%x: memref<30x20xf32>, %y: memref<20xf32>) {
+  linalg.generic {indexing_maps = [#all, #column], iterator_types = ["reduction", "parallel"]} ins(%x : memref<30x20xf32>) outs(%y : memref<20xf32>) {
+  ^bb0(%s: f32, %o: f32):
+    %r = arith.addf %o, %s : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// Nor where it would read it: a result may be in the memory of what is added to it.
+// CHECK-LABEL: func.func @no_residual_is_added_twice
+// CHECK: vector.maskedstore
+func.func @no_residual_is_added_twice(%x: memref<30x20xf32>, %z: memref<20xf32>, %y: memref<20xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %a = memref.alloc() : memref<20xf32>
+  linalg.fill ins(%zero : f32) outs(%a : memref<20xf32>)
+  linalg.generic {indexing_maps = [#all, #column], iterator_types = ["reduction", "parallel"]} ins(%x : memref<30x20xf32>) outs(%a : memref<20xf32>) {
+  ^bb0(%s: f32, %o: f32):
+    %r = arith.addf %o, %s : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#line, #line, #line], iterator_types = ["parallel"]} ins(%a, %z : memref<20xf32>, memref<20xf32>) outs(%y : memref<20xf32>) {
+  ^bb0(%s: f32, %t: f32, %o: f32):
+    %r = arith.addf %s, %t : f32
+    linalg.yield %r : f32
+  }
+  return
+}
