@@ -19,6 +19,12 @@ from . import _kernel_abi as abi
 
 _HALF = ("f16", "bf16")
 _ALLOCATIONS = ("memref.alloc", "memref.alloca")
+_MOVES = (
+    "llvm.insertelement",
+    "llvm.extractelement",
+    "llvm.intr.masked.load",
+    "llvm.intr.masked.store",
+)
 _CONVERSIONS = ("arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui")
 
 _TO_LOOPS = (
@@ -71,6 +77,7 @@ class LowerToLlvm(Pass):
         for function in _kernels(module):
             abi.export(function, has_barriers)
         run_upstream(module, _TO_LLVM)
+        _move_halves_as_integers(module)
         _align_stack(module)
 
 
@@ -195,6 +202,37 @@ def _convert_halves_through_f32(conversions: list[ir.OpView]) -> None:
                 new = _convert("arith.truncf", wide, result.type)
         result.replace_all_uses_with(new)
         op.operation.erase()
+
+
+def _move_halves_as_integers(module: ir.Operation) -> None:
+    """Have elements of f16 and bf16 vectors go in and out as 16-bit integers.
+
+    Where a target has no registers for such an element LLVM makes it an f32 on the way, and calls a
+    compiler's support library to round it back.
+    """
+    i16 = ir.IntegerType.get_signless(16)
+
+    def bits(type_: ir.Type) -> ir.Type:
+        return _with_element(type_, i16) if str(_element_type(type_)) in _HALF else type_
+
+    for op in [op for ops in ir.named(module, *_MOVES).values() for op in ops]:
+        old = op.operation
+        if all(bits(v.type) == v.type for v in (*old.operands, *old.results)):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            new = ir.Operation.create(
+                old.name,
+                results=[bits(v.type) for v in old.results],
+                operands=[
+                    v if bits(v.type) == v.type else _convert("llvm.bitcast", v, bits(v.type))
+                    for v in old.operands
+                ],
+                attributes={name: old.attributes[name] for name in old.attributes},
+            )
+            for was, now in zip(old.results, new.results, strict=True):
+                same = was.type == now.type
+                was.replace_all_uses_with(now if same else _convert("llvm.bitcast", now, was.type))
+        old.erase()
 
 
 def _convert(name: str, value: ir.Value, type_: ir.Type) -> ir.Value:

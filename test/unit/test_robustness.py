@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import subprocess
@@ -203,3 +204,15 @@ def test_the_backend_is_found_by_name() -> None:
     """)
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 0, errors
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_lanes_that_are_apart(dtype: torch.dtype) -> None:
+    """A convolution over short rows gathers its lanes one by one, and stores some of a vector."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv1d(8, 16, 3, padding=1), nn.SiLU()).to(dtype)
+    x = torch.randn(2, 8, 50).to(dtype)
+    got = metadef.compile(model, (x,))(x).double()
+    expected = copy.deepcopy(model).double()(x.double())
+    # Products and sums are in f32: two roundings to the dtype, of the convolution and of SiLU.
+    assert (got - expected).abs().max() <= 4 * torch.finfo(dtype).eps * expected.abs().max()
