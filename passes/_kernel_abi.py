@@ -21,6 +21,7 @@ THREAD_SCRATCH = "metadef.thread_scratch"
 TICKETS = "metadef.tickets"
 SERIAL = "metadef.serial"
 SCALAR_LOOPS = "metadef.scalar_loops"
+PRODUCTS = "metadef.products"
 SYMBOLS = "metadef.symbols"
 NOALIAS = "metadef.noalias"
 WRITABLE = "bufferization.writable"
@@ -144,7 +145,7 @@ def _build_entry(function: ir.OpView, name: str, roles: list[Parameter]) -> None
     pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     with ir.InsertionPoint(function):
         entry = ir.func.FuncOp(name, ([pointer, pointer, pointer, i64, i64, pointer], []))
-    for key in (SCRATCH, THREAD_SCRATCH, TICKETS, SERIAL, SCALAR_LOOPS):
+    for key in (SCRATCH, THREAD_SCRATCH, TICKETS, SERIAL, SCALAR_LOOPS, PRODUCTS):
         if key in function.attributes:
             entry.attributes[key] = function.attributes[key]
     names = [role.attributes[SYMBOL] for role in roles if role.role == "symbol"]

@@ -36,7 +36,7 @@ from metadef.passes.loop_nests.window_tile import window_tile
 from metadef.pipeline import Pass
 from metadef.upstream import run_upstream
 
-from ._kernel_abi import BARRIER, SCALAR_LOOPS, SERIAL, TICKETS
+from ._kernel_abi import BARRIER, PRODUCTS, SCALAR_LOOPS, SERIAL, TICKETS
 from ._locations import fuse_locations
 
 # fmt: off
@@ -63,7 +63,8 @@ class Vectorize(Pass):
     Runs of structured ops become nests (see `loop_nests/`). A loop marked `metadef.parallel` (over
     rows to be sorted, say) is shared out too, and any other is for thread 0. A function of nothing
     but such loops, or with other side effects, is marked `metadef.serial`: one thread runs it.
-    Where loops over single elements are left, it is marked `metadef.scalar_loops`.
+    Where loops over single elements are left, it is marked `metadef.scalar_loops`, and where it
+    has sums of products, `metadef.products`.
     """
 
     accepts = BUFFERS
@@ -211,6 +212,8 @@ def _emit_run(
             with fuse_locations(stage.op.location for stage in nest.stages):
                 if dependences is not None and dependences.needs_barrier(nest.stages):
                     _barrier(entry)
+                if any(stage.sums_products for stage in nest.stages):
+                    entry.owner.attributes[PRODUCTS] = ir.UnitAttr.get()
                 if not emitter.emit(nest):
                     entry.owner.attributes[SCALAR_LOOPS] = ir.UnitAttr.get()
     for op in run:

@@ -55,6 +55,16 @@ class Stage:
     inside: tuple[Inside, ...] = ()
 
     @property
+    def sums_products(self) -> bool:
+        """Tell whether several inputs move along the dims that are reduced."""
+        moving = [
+            x
+            for x in self.inputs
+            if isinstance(x, Access) and any(x.moves(d) for d in self.reduction_dims)
+        ]
+        return len(moving) > 1
+
+    @property
     def body(self) -> ir.Block:
         return self.op.regions[0].blocks[0]
 

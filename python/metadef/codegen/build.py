@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from metadef import ir
 from metadef.codegen.kernel import KERNEL, CompiledKernel
-from metadef.codegen.llvm import VECTOR_LOOPS, Optimisation, Target, llvm_ir, object_code
+from metadef.codegen.llvm import (
+    VECTOR_CHAINS,
+    VECTOR_LOOPS,
+    Optimisation,
+    Target,
+    llvm_ir,
+    object_code,
+)
 from metadef.device import attribute as device
 from metadef.device.spec import DeviceSpec
 from metadef.pass_runner import PassRunner
@@ -53,8 +60,10 @@ def target_of(spec: DeviceSpec) -> Target:
 
 def optimisation_of(module: ir.Module) -> Optimisation:
     """Return how hard LLVM is to work on a kernel that went through the passes."""
-    scalar = any("metadef.scalar_loops" in op.attributes for op in module.body.operations)
-    return Optimisation() if scalar else VECTOR_LOOPS
+    marks = {name for op in module.body.operations for name in op.attributes}
+    if "metadef.scalar_loops" in marks:
+        return Optimisation()
+    return VECTOR_LOOPS if "metadef.products" in marks else VECTOR_CHAINS
 
 
 def _described(function: ir.OpView, symbol: str, code: bytes) -> CompiledKernel:

@@ -7,7 +7,7 @@ this machine and for every other target alike. Nothing in this file needs torch.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
@@ -32,6 +32,7 @@ class Optimisation:
 
     With `inlining` a module is optimised as a whole, else function by function. Register blocks
     come unrolled: to unroll the loops around them costs a quarter of LLVM's time and gains nothing.
+    With `in_order` instructions and addresses stay as they come.
     """
 
     level: int = 3
@@ -41,10 +42,14 @@ class Optimisation:
     loop_unrolling: bool = False
     loop_vectorization: bool = True
     slp_vectorization: bool = False
+    in_order: bool = False
 
 
 #: for loops over vectors: what else LLVM has to offer takes most of its time and finds nothing
 VECTOR_LOOPS = Optimisation(level=1, inlining=False)
+#: for functions of each element: what is interleaved to hide latencies, as exp and erf of several
+#: vectors are, the scheduler would put one after another again, with more registers than there are
+VECTOR_CHAINS = replace(VECTOR_LOOPS, in_order=True)
 
 
 def host_target() -> Target:
@@ -67,7 +72,7 @@ def object_code(text: str, target: Target, optimisation: Optimisation = Optimisa
     Raises:
         MetadefError: this LLVM has no back end for the triple.
     """
-    machine = _target_machine(target, optimisation.code_level)
+    machine = _target_machine(target, optimisation)
     code = machine.emit_object(_optimised(text, machine, optimisation))
     assert isinstance(code, bytes)
     return code
@@ -79,7 +84,7 @@ def assembly(text: str, target: Target, optimisation: Optimisation = Optimisatio
     Raises:
         MetadefError: this LLVM has no back end for the triple.
     """
-    machine = _target_machine(target, optimisation.code_level)
+    machine = _target_machine(target, optimisation)
     return str(machine.emit_assembly(_optimised(text, machine, optimisation)))
 
 
@@ -91,7 +96,7 @@ def optimised_llvm_ir(
     Raises:
         MetadefError: this LLVM has no back end for the triple.
     """
-    machine = _target_machine(target, optimisation.code_level)
+    machine = _target_machine(target, optimisation)
     return str(_optimised(text, machine, optimisation))
 
 
@@ -119,7 +124,7 @@ def _optimised(
     return module
 
 
-def _target_machine(target: Target, level: int) -> llvm.TargetMachine:
+def _target_machine(target: Target, optimisation: Optimisation) -> llvm.TargetMachine:
     architecture = target.triple.partition("-")[0]
     _initialise_llvm(architecture == llvm.get_process_triple().partition("-")[0])
     try:
@@ -130,12 +135,24 @@ def _target_machine(target: Target, level: int) -> llvm.TargetMachine:
             f"{llvm.llvm_version_info[0]} has a back end for, got {error}"
         ) from error
     features = target.features
-    if target.vector_bits >= 512 and target.triple.startswith("x86_64"):
+    if architecture == "x86_64":
+        _keep_order(optimisation.in_order)
+    if target.vector_bits >= 512 and architecture == "x86_64":
         # Some CPUs are tuned to 256 bits to save clock; the device says what it is worth here.
         features = f"{features},-prefer-256-bit".lstrip(",")
     return backend.create_target_machine(
-        cpu=target.cpu, features=features, opt=level, reloc="pic", codemodel="small"
+        cpu=target.cpu,
+        features=features,
+        opt=optimisation.code_level,
+        reloc="pic",
+        codemodel="small",
     )
+
+
+def _keep_order(in_order: bool) -> None:
+    """Switch LLVM's scheduler and its loop strength reduction, which the whole process shares."""
+    llvm.set_option("metadef", f"-enable-misched={str(not in_order).lower()}")
+    llvm.set_option("metadef", f"-disable-lsr={str(in_order).lower()}")
 
 
 @functools.cache
