@@ -64,12 +64,13 @@ class Vectorize(Pass):
     rows to be sorted, say) is shared out too, and any other is for thread 0. A function of nothing
     but such loops, or with other side effects, is marked `metadef.serial`: one thread runs it.
     Where loops over single elements are left, it is marked `metadef.scalar_loops`, and where it
-    has sums of products, `metadef.products`.
+    has sums of products, `metadef.products`. Arguments are added for the thread's number, the
+    number of threads, what threads take their work from if it is long, and scratch memory.
     """
 
     accepts = BUFFERS
     requires: ClassVar[str] = "functions of linalg, memref, scf, arith and math on memrefs"
-    leaves: ClassVar[str] = "functions of scf, vector, memref, arith and math; two more arguments"
+    leaves: ClassVar[str] = "functions of scf, vector, memref, arith and math; more arguments"
 
     def run(self, module: ir.Operation) -> None:
         _generalize(module)

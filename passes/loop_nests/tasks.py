@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from metadef import ir
+from metadef.passes._kernel_abi import ALIGNMENT
 
 from .control import loop
 from .index_math import Index, add, div, maximum, minimum, mul, rem, sub, value
@@ -20,7 +21,7 @@ from .index_math import Index, add, div, maximum, minimum, mul, rem, sub, value
 # A share is taken in about so many parts: the last one is what threads wait for.
 _PARTS = 64
 # 64-bit words from one counter to the next, so that no two are in a cache line.
-_SPACING = 8
+_SPACING = ALIGNMENT // 8
 
 
 @dataclass(eq=False)

@@ -127,3 +127,35 @@ func.func @halves(%d: memref<f64>, %h: memref<f16>, %b: memref<bf16>, %i: memref
   memref.store %5, %i[] : memref<i64>
   return
 }
+
+// -----
+
+// What threads take their work from is an argument of its own.
+// CHECK-LABEL: llvm.func @tickets(
+// CHECK-SAME:    metadef.tickets = 1 : i64
+// CHECK:         llvm.call @tickets_body(%arg3, %arg4, %arg5)
+// CHECK:         llvm.atomicrmw add
+func.func @tickets(%tid: index, %n: index, %words: memref<?xi64> {metadef.tickets})
+    attributes {metadef.tickets = 1 : i64} {
+  %one = arith.constant 1 : i64
+  %0 = memref.atomic_rmw addi %one, %words[%tid] : (i64, memref<?xi64>) -> i64
+  return
+}
+
+// -----
+
+// Elements of bf16 go into a vector, and to memory under a mask, as integers.
+// CHECK-LABEL: llvm.func internal @halves_body(
+// CHECK-NOT:     llvm.insertelement {{.*}}bf16
+// CHECK:         llvm.insertelement {{.*}} : vector<2xi16>
+// CHECK:         llvm.intr.masked.store {{.*}} : vector<2xi16>, vector<2xi1> into !llvm.ptr
+func.func @halves(%x: memref<4xbf16>, %y: memref<4xbf16>, %tid: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %a = memref.load %x[%c0] : memref<4xbf16>
+  %b = memref.load %x[%c3] : memref<4xbf16>
+  %v = vector.from_elements %a, %b : vector<2xbf16>
+  %mask = vector.create_mask %n : vector<2xi1>
+  vector.maskedstore %y[%tid], %mask, %v : memref<4xbf16>, vector<2xi1>, vector<2xbf16>
+  return
+}

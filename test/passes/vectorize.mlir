@@ -419,3 +419,30 @@ func.func @no_residual_is_added_twice(%x: memref<30x20xf32>, %z: memref<20xf32>,
   }
   return
 }
+
+// -----
+
+// A long loop: a thread takes tasks of its share from a counter, and then of the others' shares.
+// Sums of products are noted.
+// CHECK-LABEL: func.func @takes_tasks
+// CHECK-SAME: %[[TID:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index, %[[TICKETS:[a-z0-9]+]]: memref<?xi64> {metadef.tickets}
+// CHECK-SAME: metadef.products
+// CHECK-SAME: metadef.tickets = 1 : i64
+// CHECK: scf.for %[[TURN:.*]] = %{{.*}} to %[[COUNT]]
+// CHECK: %[[SUM:.*]] = arith.addi %[[TID]], %[[TURN]]
+// CHECK: arith.remui %[[SUM]], %[[COUNT]]
+// CHECK: scf.while
+// CHECK: memref.atomic_rmw addi %{{.*}}, %[[TICKETS]]
+// CHECK: scf.condition
+// CHECK: math.fma
+func.func @takes_tasks(%x: memref<128x64xf32>, %w: memref<64x128xf32>, %y: memref<128x128xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<128x128xf32>)
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<128x64xf32>, memref<64x128xf32>) outs(%y : memref<128x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}

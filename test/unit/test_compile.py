@@ -101,7 +101,16 @@ def test_key_depends_on_the_compiler(module: ir.Module, monkeypatch: pytest.Monk
 
 
 def test_compiled_kernel_survives_as_bytes() -> None:
-    kernel = CompiledKernel("k", "s", b"\n\x00code", ("B", "S"), Dim.of("64*B"), 128, True)
+    kernel = CompiledKernel(
+        name="k",
+        symbol="s",
+        code=b"\n\x00code",
+        symbols=("B", "S"),
+        scratch=Dim.of("64*B"),
+        thread_scratch=128,
+        tickets=3,
+        serial=True,
+    )
     assert CompiledKernel.from_bytes("k", kernel.to_bytes()) == kernel
 
 

@@ -13,6 +13,8 @@ import pytest
 import torch
 
 from metadef.codegen.llvm import (
+    VECTOR_CHAINS,
+    VECTOR_LOOPS,
     Optimisation,
     Target,
     assembly,
@@ -61,6 +63,29 @@ def test_libraries_with_the_same_symbol_live_side_by_side() -> None:
     del libraries[0]
     gc.collect()
     assert call(libraries[0].address("f"))() == 5
+
+
+def test_what_keeps_its_order_leaves_the_next_as_it_was() -> None:
+    """The order is a switch of the whole process."""
+    text = """
+    define void @f(ptr %p, i64 %n, i64 %stride) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+      %at = mul i64 %i, %stride
+      %place = getelementptr float, ptr %p, i64 %at
+      store float 0.0, ptr %place
+      %next = add i64 %i, 1
+      %more = icmp ult i64 %next, %n
+      br i1 %more, label %loop, label %end
+    end:
+      ret void
+    }
+    """
+    x86 = Target("x86_64-unknown-linux-gnu", "znver3", "", 256)
+    codes = [object_code(text, x86, o) for o in (VECTOR_LOOPS, VECTOR_CHAINS, VECTOR_LOOPS)]
+    assert codes[0] == codes[2] != codes[1]
 
 
 def test_finds_libm() -> None:

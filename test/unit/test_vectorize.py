@@ -63,6 +63,14 @@ def function(arguments: Sequence[tuple[str, str]], body: str, symbols: Sequence[
     return f"func.func @k({', '.join(args)}) {{\n{ZERO}{LOWEST}{body}return\n}}"
 
 
+def pointwise(body: str) -> str:
+    """Return a kernel with sizes B and S that makes %r of each %i0 of %x and %o0 of %y, for %y."""
+    type_ = memref("?", "?")
+    dims = type_ + ' {metadef.dims = ["B", "S"]}'
+    op = generic(["d0,d1", "d0,d1"], "pp", [("%x", type_)], [("%y", type_)], body, ["%r"])
+    return function([("%x", dims), ("%y", dims)], op, ["B", "S"])
+
+
 def run(
     text: str,
     arrays: Sequence[np.ndarray],
@@ -226,24 +234,15 @@ def test_symbolic_rows(rows: int, threads: int) -> None:
 
 @pytest.mark.parametrize("shape", [(3, 50), (1, 1), (0, 5), (100, 7)])
 def test_symbolic_pointwise(shape: tuple[int, int]) -> None:
-    type_ = memref("?", "?")
-    dims = type_ + ' {metadef.dims = ["B", "S"]}'
-    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", type_)], [("%y", type_)],
-                   "%r = math.exp %i0 : f32", ["%r"])  # fmt: skip
     x, y = normal(*shape), np.zeros(shape, np.float32)
-    run(function([("%x", dims), ("%y", dims)], body, ["B", "S"]), [x, y], symbols=shape)
+    run(pointwise("%r = math.exp %i0 : f32"), [x, y], symbols=shape)
     np.testing.assert_allclose(y, np.exp(x.astype(np.float64)), rtol=4 * 2**-23)
 
 
 @pytest.mark.parametrize("shape", [(3, 50), (1, 1), (0, 5), (999, 33)])
 def test_others_do_the_share_of_a_thread_that_never_comes(shape: tuple[int, int]) -> None:
-    type_ = memref("?", "?")
-    dims = type_ + ' {metadef.dims = ["B", "S"]}'
-    body = generic(["d0,d1", "d0,d1"], "pp", [("%x", type_)], [("%y", type_)],
-                   "%r = arith.addf %i0, %o0 : f32", ["%r"])  # fmt: skip
     x, y = normal(*shape), np.ones(shape, np.float32)
-    text = function([("%x", dims), ("%y", dims)], body, ["B", "S"])
-    run(text, [x, y], symbols=shape, threads=5, team=2)
+    run(pointwise("%r = arith.addf %i0, %o0 : f32"), [x, y], symbols=shape, threads=5, team=2)
     check(y, x.astype(np.float64) + 1)  # each element once
 
 

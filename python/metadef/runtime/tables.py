@@ -16,12 +16,12 @@ from metadef.codegen.kernel import CompiledKernel
 from metadef.symbolic import Dim
 
 from .back_graph import Arena, BackGraph, Buffer, Input, Output, Weight
-from .dependences import Access, aligned, barriers_after
+from .dependences import ALIGNMENT, Access, aligned, barriers_after
 
 _WAIT, _SERIAL = 1, 2
 _JOB_WORDS, _RECORD_WORDS, _WORD = 7, 5, 8
 # words from one counter of tickets to the next: a cache line
-_TICKET = 8
+_TICKET = ALIGNMENT // _WORD
 _TIMES = 4  # word of the job
 
 
