@@ -1,4 +1,4 @@
-"""`metadef`: compiles, runs, checks, measures, profiles models; one file in commands/ each."""
+"""`metadef`: compiles, runs, measures models, describes devices; one file in commands/ each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from metadef import __version__
-from metadef.cli.commands import bench, check, compile, explain, profile, run
-from metadef.cli.usage import Parser, UsageError
+from metadef.cli.commands import bench, check, compile, device, explain, profile, run
+from metadef.cli.usage import Parser, UsageError, add_commands
 from metadef.diagnostics import MetadefError
 
 _COMMANDS = {
@@ -20,6 +20,7 @@ _COMMANDS = {
     "bench": bench,
     "explain": explain,
     "profile": profile,
+    "device": device,
 }
 
 
@@ -33,12 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
         "Exit codes: 0 all is well, 1 the model or its numbers are at fault, 2 wrong usage.",
     )
     parser.add_argument("--version", action="version", version=f"metadef {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, module in _COMMANDS.items():
-        command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
-        command.add_argument("model", metavar="MODEL", help=".pt2 file or package.module:factory")
-        module.add_options(command)
-        command.set_defaults(run=module.run)
+    add_commands(parser, _COMMANDS)
     return parser
 
 

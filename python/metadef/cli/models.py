@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import logging
 import os
@@ -58,6 +59,11 @@ class Model:
                 "unless they were removed before torch.export.save"
             )
         return self.module.module()
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the argument MODEL, which `load_model` understands."""
+    parser.add_argument("model", metavar="MODEL", help=".pt2 file or package.module:factory")
 
 
 def load_model(name: str) -> Model:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import torch
 
-from metadef.device.descriptor import load
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
 from metadef.instrumentation import ALL, Printing
 from metadef.runtime.cache import Cache, default_cache
-from metadef.runtime.host import this_device
+from metadef.runtime.host import device_named
 
 #: OpenMP ends the process when it cannot start a thread
 _MOST_THREADS = 256
@@ -50,7 +49,7 @@ def default_options(
         _check_threads(threads)
     after = ALL if print_ir_after_all else frozenset[str]()
     return Options(
-        device=_device(device),
+        device=device_named(device),
         threads=threads or max(1, torch.get_num_threads()),
         cache=default_cache(),
         fallback=fallback,
@@ -66,16 +65,3 @@ def _check_threads(threads: int) -> None:
     if not 1 <= threads <= most:
         wanted = "at least 1" if threads < 1 else f"at most {most}"
         raise MetadefError(f"threads: expected {wanted}, got {threads}")
-
-
-def _device(device: DeviceSpec | str | Path | None) -> DeviceSpec:
-    if device is None:
-        return this_device()
-    if isinstance(device, DeviceSpec):
-        return device
-    if not isinstance(device, str | Path):
-        raise MetadefError(
-            "device: expected a DeviceSpec or the path of a descriptor, "
-            f"got {type(device).__name__}"
-        )
-    return load(Path(device))

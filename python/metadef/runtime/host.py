@@ -1,4 +1,4 @@
-"""This machine's device without LLVM in memory: what LLVM says of the CPU is kept in the cache."""
+"""The devices that users name; this machine's without LLVM in memory, as the cache keeps it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,39 @@ from pathlib import Path
 
 from metadef.codegen.version import compiler_version
 from metadef.codegen.workers import command, environment
+from metadef.device.descriptor import load
 from metadef.device.probe import Cpu, ask_llvm, host_of, probe_host
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
 
 from .cache import Cache, default_cache
 
+#: the name of this machine
+HOST = "host"
 _CPUINFO = Path("/proc/cpuinfo")
 #: how its lines start that say what kind of processor there is, on x86, ARM and RISC-V
 _TELLING = (
     *("vendor_id", "cpu family", "model", "stepping", "flags"),
     *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features", "isa", "uarch"),
 )
+
+
+def device_named(device: DeviceSpec | str | Path | None) -> DeviceSpec:
+    """Return the device that a user names: None and `host` are this machine, others are files.
+
+    Raises:
+        MetadefError: neither a spec nor a name, or the descriptor's file is not a good one.
+    """
+    if device is None or device == HOST:
+        return this_device()
+    if isinstance(device, DeviceSpec):
+        return device
+    if not isinstance(device, str | Path):
+        raise MetadefError(
+            "device: expected a DeviceSpec or the path of a descriptor, "
+            f"got {type(device).__name__}"
+        )
+    return load(Path(device))
 
 
 @functools.cache

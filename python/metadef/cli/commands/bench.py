@@ -12,6 +12,7 @@ from rich.table import Table
 
 from metadef.cli.commands.compile import add_compile_options
 from metadef.cli.console import progress_bar, stdout
+from metadef.cli.models import add_model
 from metadef.cli.usage import count, counts
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Measurement:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_model(parser)
     add_compile_options(parser)
     parser.add_argument(
         "--threads", metavar="N,M", type=counts, help="numbers of threads (default: torch's)"

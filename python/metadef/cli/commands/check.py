@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from metadef.cli.models import load_model
+from metadef.cli.models import add_model, load_model
 
 HELP = "say for each op who runs it: native code, linalg, torch"
 DESCRIPTION = (
@@ -16,6 +16,7 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_model(parser)
     parser.add_argument(
         "--device", metavar="FILE", help="a device descriptor (default: this machine)"
     )

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from metadef.cli.console import progress_bar
-from metadef.cli.models import Model, load_model
+from metadef.cli.models import Model, add_model, load_model
 from metadef.cli.usage import count
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ DESCRIPTION = "Compile a model and print stages with nodes and seconds, kernels,
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_model(parser)
     add_threads(parser)
     add_compile_options(parser)
     parser.add_argument(

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from metadef.cli.commands.compile import add_compile_options, add_threads, compile_for
 from metadef.cli.console import stdout
-from metadef.cli.models import load_model
+from metadef.cli.models import add_model, load_model
 
 if TYPE_CHECKING:
     from metadef.frontend.compiled_model import CompiledModel
@@ -35,6 +35,7 @@ class _Use:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_model(parser)
     add_threads(parser)
     add_compile_options(parser)
     shown = parser.add_mutually_exclusive_group()

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from metadef.cli.commands.compile import add_compile_options, compile_for
 from metadef.cli.console import progress_bar, stdout
-from metadef.cli.models import load_model
+from metadef.cli.models import add_model, load_model
 from metadef.cli.usage import count, counts
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _NOISY = 0.1
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_model(parser)
     add_compile_options(parser)
     parser.add_argument(
         "--threads", metavar="N,M", type=counts, help="numbers of threads (default: torch's)"

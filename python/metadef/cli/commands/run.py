@@ -8,7 +8,7 @@ from rich.table import Table
 
 from metadef.cli.commands.compile import add_compile_options, add_threads, compile_for
 from metadef.cli.console import stdout
-from metadef.cli.models import load_model
+from metadef.cli.models import add_model, load_model
 
 HELP = "run on the example inputs; compare with eager"
 DESCRIPTION = (
@@ -19,6 +19,7 @@ DESCRIPTION = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
+    add_model(parser)
     add_threads(parser)
     add_compile_options(parser)
     parser.add_argument(
