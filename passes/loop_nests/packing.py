@@ -18,10 +18,11 @@ from .stage import Stage, parse_stage
 
 # Rows for which copying pays: when lanes would be gathered; when steps of the reduction are far
 # apart or near but many; and when the last cache level holds an operand of far or of deep steps.
+# Deep and near ones are read in chunks, all panels of a chunk from the same pages.
 _ROWS_IF_GATHERED = 4
 _ROWS_IF_STRIDED = 48
 _ROWS_IF_CACHED = 32
-_ROWS_IF_DEEP = 16
+_ROWS_IF_DEEP = 96
 # A row stride from which each step of the reduction touches another page.
 _FAR_BYTES = 2048
 
