@@ -51,9 +51,10 @@ def environment() -> dict[str, str]:
 class _Worker:
     process: subprocess.Popen[bytes]
     log: IO[bytes]
+    limit_seconds: float
 
     @staticmethod
-    def start(program: str) -> _Worker:
+    def start(program: str, limit_seconds: float) -> _Worker:
         """Start the module `program`."""
         log = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the process
         process = subprocess.Popen(
@@ -64,7 +65,7 @@ class _Worker:
             env=environment(),
             start_new_session=True,  # Ctrl-C is for the parent, which then ends its workers
         )
-        return _Worker(process, log)
+        return _Worker(process, log, limit_seconds)
 
     def ask(self, request: Message) -> Message:
         """Send a request and wait for its answer.
@@ -76,7 +77,7 @@ class _Worker:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.log.seek(0)
         self.log.truncate()
-        timer = threading.Timer(LIMIT_SECONDS, self.process.kill)
+        timer = threading.Timer(self.limit_seconds, self.process.kill)
         timer.daemon = True
         timer.start()
         try:
@@ -121,7 +122,7 @@ class _Worker:
         words = [line for line in lines if line.strip() and not line.startswith(STAGE_MARK)]
         stage = f" in stage '{stages[-1]}'" if stages else ""
         if expired:
-            return f"no end after {LIMIT_SECONDS:.0f} s{stage}"
+            return f"no end after {self.limit_seconds:.0f} s{stage}"
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"{how}{stage}" + (f": {words[0]}" if words else "")
 
@@ -129,8 +130,11 @@ class _Worker:
 class Workers:
     """A pool of processes that run the module `program`; several threads may ask at once."""
 
-    def __init__(self, program: str = "metadef.codegen.worker") -> None:
+    def __init__(
+        self, program: str = "metadef.codegen.worker", limit_seconds: float = LIMIT_SECONDS
+    ) -> None:
         self._program = program
+        self._limit_seconds = limit_seconds
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -159,7 +163,7 @@ class Workers:
             self._leave_parents_workers()
             self._idle = [worker for worker in self._idle if worker.process.poll() is None]
             missing = count - len(self._idle)
-            self._idle += [_Worker.start(self._program) for _ in range(missing)]
+            self._idle += [self._new() for _ in range(missing)]
 
     def end(self) -> None:
         """End the idle workers."""
@@ -174,7 +178,7 @@ class Workers:
         with self._lock:
             self._leave_parents_workers()
             worker = self._idle.pop() if self._idle else None
-        worker = worker or _Worker.start(self._program)
+        worker = worker or self._new()
         try:
             yield worker
         except BaseException:
@@ -182,6 +186,9 @@ class Workers:
             raise
         with self._lock:
             self._idle.append(worker)
+
+    def _new(self) -> _Worker:
+        return _Worker.start(self._program, self._limit_seconds)
 
     def _leave_parents_workers(self) -> None:
         """In a forked child, let go of workers that talk to the parent."""

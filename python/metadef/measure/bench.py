@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from metadef.device.spec import DeviceSpec
 from metadef.pass_runner import PassRunner
 from metadef.pipeline import parse_passes
 from metadef.runtime.back_graph import BackGraph, Input, Step, Tensor
+from metadef.runtime.host import this_device
 from metadef.runtime.jit import Library
 from metadef.runtime.program import Program
 from metadef.symbolic import Dim
@@ -66,6 +68,12 @@ def compile_kernels(kernels: Sequence[Kernel], spec: DeviceSpec) -> dict[str, Co
             code = object_code(llvm_ir(module), target_of(spec))
             compiled[kernel.name] = CompiledKernel(kernel.name, kernel.name, code, kernel.symbols)
     return compiled
+
+
+@functools.cache
+def meeting_point() -> CompiledKernel:
+    """Return a kernel that does nothing, for this machine: after it all threads are there."""
+    return compile_kernels([_NOTHING], this_device())[_NOTHING.name]
 
 
 class Bench:

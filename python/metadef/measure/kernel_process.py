@@ -1,0 +1,194 @@
+"""The process that runs kernels to be measured, `python -m metadef.measure.kernel_process`.
+
+A request's header describes a run (`alone._ask` writes it), the body has kernels one behind the
+other. The answer has an outcome for each, or `error`.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from metadef.codegen.kernel import CompiledKernel
+from metadef.codegen.protocol import IDLE_EXIT, STAGE_MARK, Message, receive, send
+from metadef.diagnostics import MetadefError
+from metadef.runtime.back_graph import BackGraph, Input, Step, Tensor
+from metadef.runtime.jit import Library
+from metadef.runtime.program import Program
+from metadef.symbolic import Dim
+
+from .alone import KernelRun, Outcome, Rounds
+
+#: a process without a request for this many seconds gives its memory back
+IDLE_SECONDS = 120.0
+#: what a round of one kernel takes at least, in ns: long beside the clock's reading
+_ROUND_NS = 200_000
+_MOST_REPEATS = 1000
+#: integers are indices more often than not, and small ones are inside of most tensors
+_MOST_INDEX = 2
+
+
+def main() -> None:
+    """Answer requests on standard input."""
+    requests = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        if not select.select([requests], [], [], IDLE_SECONDS)[0]:
+            sys.exit(IDLE_EXIT)
+        if (request := receive(requests)) is None:
+            return
+        send(answers, _answer(request))
+
+
+def _answer(request: Message) -> Message:
+    header = request.header
+    reads, writes = (tuple(map(_tensor, header[key])) for key in ("reads", "writes"))
+    run = KernelRun(reads, writes, header["symbols"], header["copies"])
+    meet, *kernels = _kernels(request.body, header["sizes"])
+    try:
+        found = measure(meet, kernels, run, header["threads"], Rounds(**header["rounds"]))
+    except MetadefError as error:
+        return Message({"error": str(error)})
+    return Message({"outcomes": [vars(outcome) for outcome in found]})
+
+
+def measure(
+    meet: CompiledKernel,
+    kernels: Sequence[CompiledKernel],
+    run: KernelRun,
+    threads: int,
+    rounds: Rounds,
+) -> list[Outcome]:
+    """Measure kernels in this process; see `alone.measure_alone`. `meet` does nothing, before each
+    run of them: then all threads are there."""
+    tensors = [_filled(t) for _ in range(run.copies) for t in (*run.reads, *run.writes)]
+    results = tensors[len(run.reads) : len(run.reads) + len(run.writes)]
+    timed: list[Callable[[], float]] = []
+    expected: list[torch.Tensor] = []
+    differences = []
+    for kernel in kernels:
+        print(f"{STAGE_MARK}run {kernel.name}", file=sys.stderr, flush=True)
+        once = _timed(meet, kernel, run, tensors, threads)
+        for result in results:
+            result.zero_()
+        once()
+        expected = expected or [result.clone() for result in results]
+        differences.append(_difference(results, expected))
+        timed.append(_round_of(once))
+    best: list[Outcome | None] = [None] * len(kernels)
+    for _ in range(rounds.tries):
+        times = _interleaved(timed, rounds)
+        for k, (ns, difference) in enumerate(zip(times, differences, strict=True)):
+            found = _outcome(ns, difference)
+            kept = best[k]
+            if kept is None or found.spread < kept.spread:
+                best[k] = found
+        if all(b is not None and b.spread <= rounds.spread for b in best):
+            break
+    return [b for b in best if b is not None]
+
+
+def _interleaved(timed: Sequence[Callable[[], float]], rounds: Rounds) -> list[list[float]]:
+    """Return the ns of each kernel in each round; whose turn is first goes around."""
+    times: list[list[float]] = [[] for _ in timed]
+    for n in range(rounds.warm_up + rounds.rounds):
+        for i in range(len(timed)):
+            k = (n + i) % len(timed)
+            ns = timed[k]()
+            if n >= rounds.warm_up:
+                times[k].append(ns)
+    return times
+
+
+def _outcome(ns: Sequence[float], difference: float) -> Outcome:
+    low, middle, high = (float(q) for q in np.percentile(ns, [10, 50, 90]))
+    return Outcome(middle, high, min(ns), (high - low) / middle, len(ns), difference)
+
+
+def _timed(
+    meet: CompiledKernel,
+    kernel: CompiledKernel,
+    run: KernelRun,
+    tensors: Sequence[torch.Tensor],
+    threads: int,
+) -> Callable[[], float]:
+    """Return a function that runs the kernel on each copy in turn and returns the ns of one run:
+    from the first thread's start, when all are there, to the last one's end."""
+    width = len(run.reads) + len(run.writes)
+    steps = []
+    for copy in range(run.copies):
+        buffers = tuple(Input(copy * width + i) for i in range(width))
+        steps.append(Step(meet.name, (), buffers, ""))
+        steps.append(Step(kernel.name, buffers, (), ""))
+    inputs = (*run.reads, *run.writes) * run.copies
+    graph = BackGraph(inputs, tuple(steps), (), (), {}, Dim.of(0), Dim.of(0))
+    kernels = {meet.name: meet, kernel.name: kernel}
+    program = Program(graph, kernels, Library(k.code for k in kernels.values()), {}, threads)
+
+    def once() -> float:
+        _, stamps = program.timed(tensors, run.symbols)
+        there = stamps[stamps[:, 0] > 0]
+        starts, ends = there[:, 2:-1:4].min(axis=0), there[:, 3:-1:4].max(axis=0)
+        return float((ends - starts).mean())
+
+    return once
+
+
+def _round_of(once: Callable[[], float]) -> Callable[[], float]:
+    """Return a function that runs as often as makes a round and returns the mean ns."""
+    start = time.perf_counter_ns()
+    once()
+    whole = max(1, time.perf_counter_ns() - start)
+    repeats = max(1, min(_MOST_REPEATS, _ROUND_NS // whole))
+
+    def of_round() -> float:
+        return sum(once() for _ in range(repeats)) / repeats
+
+    return of_round
+
+
+def _kernels(body: bytes, sizes: Sequence[int]) -> Iterator[CompiledKernel]:
+    """Yield what does nothing, then the kernels by their numbers."""
+    names = ["meet", *(f"kernel{number}" for number in range(len(sizes) - 1))]
+    at = 0
+    for name, size in zip(names, sizes, strict=True):
+        yield CompiledKernel.from_bytes(name, body[at : at + size])
+        at += size
+
+
+def _tensor(data: dict[str, Any]) -> Tensor:
+    return Tensor(tuple(map(Dim.of, data["dims"])), getattr(torch, data["dtype"]))
+
+
+def _filled(tensor: Tensor) -> torch.Tensor:
+    """Return memory with values that no function minds: floats in 0.1 to 1, small integers."""
+    shape = [dim.value for dim in tensor.dims]
+    if tensor.dtype.is_floating_point:
+        return torch.rand(shape).mul_(0.9).add_(0.1).to(tensor.dtype)
+    return torch.randint(0, _MOST_INDEX, shape).to(tensor.dtype)
+
+
+def _difference(found: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float:
+    """Return the greatest difference of any element, relative to the largest of its tensor."""
+    worst = 0.0
+    for x, y in zip(found, expected, strict=True):
+        if not y.numel():
+            continue
+        a, b = x.double(), y.double()
+        same = (a == b) | (a.isnan() & b.isnan())
+        scale = b.nan_to_num(0.0, 0.0, 0.0).abs().max().clamp(min=1e-30)
+        apart = torch.where(same, 0.0, (a - b).abs().nan_to_num(float("inf"))) / scale
+        worst = max(worst, float(apart.max()))
+    return worst
+
+
+if __name__ == "__main__":
+    main()
