@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from metadef import ir
 from metadef.forms import LOOPS
+from metadef.passes._separate_fma import separate_rounding, types_without_fma, widen
 from metadef.passes.vector_math.error_function import erf, erfc
 from metadef.passes.vector_math.exponential import exp, exp2, expm1
 from metadef.passes.vector_math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
@@ -54,7 +55,8 @@ class ExpandMath(Pass):
 
     What LLVM has an instruction for (sqrt, fma, floor, ceil, round, roundeven, trunc, absf,
     copysign, bit counts) stays. Error bounds are in the docstrings of `vector_math/`. They rest on
-    fused multiply-add; on a CPU without it LLVM calls libm's fma, exact and slow.
+    fused multiply-add. On a device without it, sums of products are rounded twice, and what the
+    bounds rest on goes through f64; in f64 LLVM calls libm's fma, exact and slow.
 
     Before:
         %y = math.rsqrt %x : vector<16xf32>
@@ -69,4 +71,9 @@ class ExpandMath(Pass):
     leaves: ClassVar[str] = "arith, vector, scf, and the math ops that LLVM lowers to instructions"
 
     def run(self, module: ir.Operation) -> None:
+        lacking = types_without_fma(module)
+        if lacking:
+            apply_patterns(module, [separate_rounding(lacking)])
         apply_patterns(module, PATTERNS)
+        if lacking:
+            apply_patterns(module, [widen(lacking)])
