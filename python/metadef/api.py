@@ -30,9 +30,10 @@ def compile(
 ) -> CompiledModel:
     """Compile a model for example arguments; return a callable that takes arguments like them.
 
-    `dynamic_shapes` names the dims that may vary, as in torch.export. `device` is a descriptor or
-    its JSON file; without it, this machine. Ops that nobody can lower run in torch, with a warning,
-    or raise with `fallback="error"`. `progress(stage, done, total)` is called as it goes.
+    `dynamic_shapes` names the dims that may vary, as in torch.export. `device` is a
+    descriptor, its JSON file, or the name of a shipped one; without it, this machine. Ops that
+    nobody can lower run in torch, with a warning, or raise with `fallback="error"`.
+    `progress(stage, done, total)` is called as it goes.
 
     Raises:
         MetadefError: the model cannot be exported or compiled; says where and what to do.

@@ -15,8 +15,9 @@ from metadef.codegen.kernel import CompiledKernel
 from metadef.codegen.protocol import Message
 from metadef.codegen.rehearsal import rehearse
 from metadef.codegen.workers import WorkerCrash, Workers
+from metadef.device.figures import figures
 from metadef.device.probe import probe
-from metadef.device.spec import DeviceSpec, Figures
+from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, PipelineError
 from metadef.pipeline import parse_passes, run_passes
 from metadef.runtime.back_graph_reader import read_plan
@@ -89,7 +90,7 @@ def test_key_depends_on_what_code_generation_reads(module: ir.Module) -> None:
     def keys(device: DeviceSpec) -> list[str]:
         return [s.key for s in kernel_sources(module, device)]
 
-    measured = replace(spec, name="another name", measured=Figures(clock_hz=1e9))
+    measured = replace(spec, name="another name", measured=figures(clock_hz=1e9))
     assert keys(measured) == keys(spec)
     assert keys(replace(spec, vector_bits=128)) != keys(spec)
 

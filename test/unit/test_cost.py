@@ -13,7 +13,7 @@ from metadef.cost.pointwise_flops import pointwise_flops
 from metadef.cost.reuse import Access, levels_of
 from metadef.cost.roofline import Bound, bound
 from metadef.cost.work import Work, kernel_work
-from metadef.device.limits import Limits, Measurement
+from metadef.device.figures import Figure, Figures
 from metadef.dialects.metadef.dialect import MetadefDialect
 from metadef.dialects.metadef.ops.attention import attention
 from metadef.dialects.metadef.ops.contraction import contraction
@@ -231,13 +231,13 @@ def test_buffers_at_one_place_are_one_in_the_cache() -> None:
     assert levels_of([[first], [second]], {"l1": 64, "memory": 10**9})[1]["l1"] == 64
 
 
-def limits(**figures: float) -> Limits:
+def limits(**figures: float) -> Figures:
     """Return limits: `f32=1e9` flop/s, `l1=1e9` byte/s, ..."""
     made = [
-        Measurement("fma" if name.startswith("f") else "read", name, 1, value, 0.0, 3)
+        Figure("flops" if name.startswith("f") else "read", name, value, 1, 0.0, 3)
         for name, value in figures.items()
     ]
-    return Limits("device", "", "", tuple(made))
+    return Figures(tuple(made))
 
 
 @pytest.mark.parametrize(

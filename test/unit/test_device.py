@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from metadef import ir
 from metadef.device import attribute as device
 from metadef.device import descriptor, spec
+from metadef.device.figures import Figure, Figures, figures
 from metadef.device.probe import Host, probe, probe_host
-from metadef.device.spec import Cache, DeviceSpec, Figures, Instruction
+from metadef.device.spec import Cache, DeviceSpec, Energy, Gpu, Instruction, MatrixInstruction
 from metadef.diagnostics import DeviceError
 
 BOARD = DeviceSpec(
@@ -31,8 +33,8 @@ BOARD = DeviceSpec(
     memory_bytes=4 << 30,
     types=("f32", "i32"),
     alignment=64,
-    theoretical=Figures(clock_hz=1.5e9, flops={"f32": 48e9}),
-    measured=Figures(bandwidth={"l1": 40e9, "memory": 8.5e9}, barrier_ns=300.0),
+    theoretical=figures(clock_hz=1.5e9, flops={"f32": 48e9}),
+    measured=figures(bandwidth={"l1": 40e9, "memory": 8.5e9}, barrier_ns=300.0),
 )
 
 
@@ -63,6 +65,33 @@ def test_unknown_figures_are_left_out_or_null() -> None:
     assert descriptor.from_json(text) == bare
 
 
+def test_measured_figures_keep_threads_spread_rounds_and_date() -> None:
+    made = Figures(
+        (
+            Figure("flops", "f32", 2e9, 1, 0.01, 20),
+            Figure("flops", "f32", 8e9, 4, 0.03, 40),
+            Figure("read", "l1", 9e9, 4, 0.0, 20),
+            Figure("copy", "l1", 12e9, 4, 0.0, 20),
+            Figure("latency_ns", "memory", 90.0, 1, 0.0, 20),
+            Figure("timer_ns", "", 25.0, 1, 0.5, 60),
+        ),
+        "2026-11-30T12:00:00+00:00",
+    )
+    board = dataclasses.replace(BOARD, measured=made)
+    assert descriptor.from_json(descriptor.to_json(board)) == board
+    data = spec.to_data(board)["measured"]
+    assert data["flops"]["f32"][1] == {"value": 8e9, "threads": 4, "spread": 0.03, "rounds": 40}
+    assert (made.flops["f32"], made.flops_of("f32", 1), made.flops_of("bf16", 4)) == (8e9, 2e9, 8e9)
+    assert made.bandwidth == {"l1": 12e9} and made.bandwidth_of("l1", 1) is None
+    assert made.value("latency_ns", "memory") == 90.0
+
+
+def test_the_figure_of_the_whole_device_wins() -> None:
+    made = Figures((Figure("flops", "f32", 5e9), Figure("flops", "f32", 4e9, 4)))
+    assert made.flops == {"f32": 5e9}
+    assert made.merged(figures(flops={"f32": 6e9}, clock_hz=1e9)).flops == {"f32": 6e9}
+
+
 def test_traits_are_asked_for() -> None:
     assert BOARD.cache(2) == Cache(2, 1 << 20, 64, 4)
     assert BOARD.cache(3) is None
@@ -70,12 +99,28 @@ def test_traits_are_asked_for() -> None:
     assert BOARD.instruction("dot", "ui8", "i8") is None
 
 
-def test_code_generation_key_ignores_name_and_measurements_only() -> None:
-    renamed = dataclasses.replace(BOARD, name="other", measured=Figures())
-    assert renamed.code_generation_key() == BOARD.code_generation_key()
+def test_code_generation_key_ignores_what_code_generation_does_not_read() -> None:
+    other = dataclasses.replace(
+        BOARD,
+        name="other",
+        measured=Figures(),
+        theoretical=Figures(),
+        source="a data sheet",
+        energy=Energy("none", reason="no counter"),
+        fma_units=2,
+    )
+    assert other.code_generation_key() == BOARD.code_generation_key()
     for change in ({"vector_bits": 256}, {"caches": ()}, {"features": "+neon"}, {"threads": 8}):
         changed = dataclasses.replace(BOARD, **change)  # type: ignore[arg-type]
         assert changed.code_generation_key() != BOARD.code_generation_key()
+        assert changed.fingerprint() != BOARD.fingerprint()
+
+
+def test_a_fingerprint_is_of_the_device_and_not_of_what_was_measured() -> None:
+    measured = dataclasses.replace(BOARD, measured=Figures(), source="elsewhere", energy=None)
+    assert measured.fingerprint() == BOARD.fingerprint()
+    faster = dataclasses.replace(BOARD, theoretical=figures(clock_hz=3e9))
+    assert faster.fingerprint() != BOARD.fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -112,11 +157,82 @@ def test_code_generation_key_ignores_name_and_measurements_only() -> None:
             board_data(measured={"bandwidth": {"dram": 1e9}}),
             "field 'measured.bandwidth': .* \"dram\"",
         ),
+        ('{"cores": NaN}', "field 'cores': expected a finite number, got nan"),
+        (
+            board_data(theoretical={"clock_hz": math.inf}),
+            "field 'theoretical.clock_hz': expected a finite number, got inf",
+        ),
+        (
+            board_data(measured={"flops": {"f32": [{"value": 1.0, "spread": math.nan}]}}),
+            r"field 'measured.flops.f32\[0\].spread': expected a finite number, got nan",
+        ),
+        (board_data(measured={"flops": {"f32": 10**400}}), "'measured.flops.f32': .* up to 1e30"),
+        (board_data(measured={"flops": {"f32": 0}}), "'measured.flops.f32': .* over 0 .*, got 0"),
+        (board_data(measured={"flops": {"f32": []}}), "field 'measured.flops.f32': .* list"),
+        (
+            board_data(measured={"flops": {"f32": [{"threads": 1}]}}),
+            r"field 'measured.flops.f32\[0\]': missing field 'value'",
+        ),
+        (
+            board_data(measured={"flops": {"f32": [{"value": 1.0, "threads": 5}]}}),
+            "field 'measured.flops.f32': expected at most the 4 threads of the device, got 5",
+        ),
+        (board_data(measured={"date": "yesterday"}), "field 'measured.date': .* \"yesterday\""),
+        (
+            board_data(theoretical={"bandwidth": {"l1": 1e9, "l2": 2e9}}),
+            r"field 'theoretical.bandwidth.l2': expected no more than the 1e\+09 of l1, .* 2e\+09",
+        ),
+        (
+            board_data(measured={"latency_ns": {"l1": 9.0, "memory": 3.0}}),
+            "field 'measured.latency_ns.memory': expected no less than the 9 of l1, .*, got 3",
+        ),
+        (
+            board_data(theoretical={"flops": {"f32": 1e9, "f64": 2e9}}),
+            r"field 'theoretical.flops.f64': expected no more than the 1e\+09 of f32, got 2e\+09",
+        ),
+        (
+            board_data(measured={"flops": {"f32": 96e9}}),
+            r"field 'measured.flops.f32': expected at most 1.5 times the theoretical 4.8e\+10 op/s",
+        ),
+        (
+            board_data(measured={"clock_hz": 3e9}),
+            r"field 'measured.clock_hz': expected at most 1.5 times the theoretical 1.5e\+09 Hz",
+        ),
+        (
+            board_data(fma_units=1, theoretical={"clock_hz": 1e9, "flops": {"f32": 64e9}}),
+            r"field 'theoretical.flops.f32': expected at most 3.2e\+10 \(cores \* clock_hz .*6.4e",
+        ),
+        (board_data(energy={"counter": "meter"}), "field 'energy.counter': .* rapl, nvml, none"),
+        (board_data(energy={"counter": "none"}), "field 'energy.reason': expected why no counter"),
+        (board_data(energy={"counter": "rapl"}), "field 'energy.domains': expected what rapl"),
+        (
+            board_data(gpu={"multiprocessors": 4, "warp": 32, "shared_memory_bytes": 1}),
+            "field 'gpu': expected nothing, as the kind is not gpu",
+        ),
+        (
+            board_data(
+                kind="gpu", gpu={"multiprocessors": 5, "warp": 32, "shared_memory_bytes": 1}
+            ),
+            r"field 'gpu.multiprocessors': expected as many as there are cores \(4\), got 5",
+        ),
     ],
 )
 def test_malformed_descriptor_names_field_rule_and_value(text: str, message: str) -> None:
     with pytest.raises(DeviceError, match=message):
         descriptor.from_json(text)
+
+
+def test_a_measurement_may_exceed_its_bound_by_the_noise_of_a_measurement() -> None:
+    noisy = figures(flops={"f32": 60e9, "f64": 70e9}, bandwidth={"l1": 1e9, "memory": 1.2e9})
+    board = dataclasses.replace(BOARD, measured=noisy)
+    assert descriptor.from_json(descriptor.to_json(board)) == board
+
+
+def test_a_gpu_has_traits_of_its_own() -> None:
+    matrix = (MatrixInstruction(16, 8, 16, "bf16", "bf16", "f32"),)
+    chip = dataclasses.replace(BOARD, kind="gpu", gpu=Gpu(4, 32, 1 << 16, matrix))
+    assert descriptor.from_json(descriptor.to_json(chip)) == chip
+    assert chip.code_generation_key() != BOARD.code_generation_key()
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
@@ -192,6 +308,8 @@ def test_intel_with_two_threads_a_core(tmp_path: Path) -> None:
     found = probe_host(host, paper_machine(tmp_path, files))
     assert (found.name, found.cores, found.threads) == ("Xeon", 2, 4)
     assert (found.vector_bits, found.vector_registers) == (512, 32)
+    # Models of it differ in how many multiply-adds they start, so there is no peak.
+    assert found.fma_units is None and not found.theoretical.flops
     assert found.caches == (
         Cache(1, 48 << 10, 64, 2),
         Cache(2, 2 << 20, 64, 2),
@@ -210,6 +328,24 @@ def test_arm_without_sysfs_caches(tmp_path: Path) -> None:
     assert (found.name, found.cores, found.vector_bits) == ("Raspberry Pi 4", 4, 128)
     assert found.caches == ()
     assert found.types == ("i1", "i8", "ui8", "i16", "i32", "i64", "f32", "f64")
+
+
+def test_riscv_vectors_are_as_wide_as_promised(tmp_path: Path) -> None:
+    triple = "riscv64-unknown-linux-gnu"
+    for features, bits in (("+v,+zvl128b,+zvl256b", 256), ("+v", 128)):
+        host = Host(triple, "generic-rv64", features, frozenset({0}))
+        found = probe_host(host, paper_machine(tmp_path, {}))
+        assert (found.vector_bits, found.vector_registers) == (bits, 32)
+        assert found.instruction("fma", "f32") is not None
+
+
+def test_the_peak_follows_from_clock_units_and_vectors(tmp_path: Path) -> None:
+    clock = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"
+    root = paper_machine(tmp_path, {clock: "3000000\n"})
+    host = Host("x86_64-unknown-linux-gnu", "znver3", "+avx,+avx2,+fma", frozenset({0, 1}))
+    found = probe_host(host, root)
+    assert found.fma_units == 2
+    assert found.theoretical.flops == {"f32": 2 * 3e9 * 2 * 8 * 2, "f64": 2 * 3e9 * 2 * 4 * 2}
 
 
 CGROUPS = {

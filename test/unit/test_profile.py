@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import metadef
 from metadef.cli.main import main
-from metadef.device.limits import Limits, Measurement
+from metadef.device.figures import Figure, Figures
 from metadef.diagnostics import InputError, MetadefError
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.frontend.partition import MetadefWarning
@@ -27,14 +27,12 @@ from metadef.profiling.trace import trace
 BATCH, WIDE, NARROW = 8, 64, 32
 
 
-def device_limits(spec: object, threads: int, cache: object, **options: object) -> Limits:
+def device_limits(spec: object, threads: int, cache: object, **options: object) -> Figures:
     """Return limits that nobody had to wait for."""
-    made = [
-        Measurement("fma", e, t, 1e10 * t, 0.2, 3) for e in ("f32", "f64") for t in (1, threads)
-    ]
+    made = [Figure("flops", e, 1e10 * t, t, 0.2, 3) for e in ("f32", "f64") for t in (1, threads)]
     for level in ("l1", "l2", "l3", "memory"):
-        made += [Measurement("read", level, t, 1e12 * t, 0.0, 3) for t in (1, threads)]
-    return Limits("a device", "", "2026-01-01", tuple(made))
+        made += [Figure("read", level, 1e12 * t, t, 0.0, 3) for t in (1, threads)]
+    return Figures(tuple(made), "2026-01-01")
 
 
 @pytest.fixture(autouse=True)
@@ -207,7 +205,7 @@ def test_plain_data_is_json() -> None:
     assert data["threads"] == 2 and data["symbols"] == {"B": BATCH}
     shares = [kernel["share"] for kernel in data["kernels"]]
     assert 0 < sum(shares) <= 1
-    assert {m["quantity"] for m in data["limits"]["measurements"]} == {"fma", "read"}
+    assert set(data["limits"]) == {"date", "flops", "read"}
     assert "round" not in data
 
 

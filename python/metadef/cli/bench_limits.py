@@ -6,7 +6,9 @@ import torch
 
 from metadef.device.probe import probe
 from metadef.measure import kernels
+from metadef.measure.arithmetic import OPERAND, fma
 from metadef.measure.bench import Bench, Effort
+from metadef.measure.kernel_text import SINK
 
 #: of a slice
 _EFFORT = Effort(warm_up=1, rounds=10, tries=1)
@@ -23,11 +25,12 @@ class MachineLimits:
 
     def __init__(self, threads: int, traffic: int) -> None:
         spec = probe()
+        arithmetic = fma(spec, "f32")
         copies = (kernels.copy(spec), kernels.copy(spec, streaming=True))
-        self._bench = Bench([kernels.fma(spec, "f32"), *copies], spec, _EFFORT)
+        self._bench = Bench([arithmetic.kernel, *copies], spec, _EFFORT)
         self._threads = threads
-        self._flops = 2 * kernels.fma_chains(spec) * kernels.lanes(spec, "f32") * threads
-        self._operand, self._sink = torch.full((16,), 0.5), torch.zeros(kernels.SINK)
+        self._flops = arithmetic.operations * threads
+        self._operand, self._sink = torch.full((OPERAND,), 0.5), torch.zeros(SINK)
         grain = kernels.grain(spec) * threads
         self._count = traffic // (2 * 4 * grain) * grain
         memory = torch.ones(2 * (self._count + _APART))

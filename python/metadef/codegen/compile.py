@@ -18,7 +18,7 @@ from metadef.codegen.protocol import Message
 from metadef.codegen.version import compiler_version
 from metadef.codegen.workers import WORKERS, WorkerCrash
 from metadef.device.attribute import ATTRIBUTE, attribute_of
-from metadef.device.spec import DeviceSpec, Figures
+from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, PipelineError
 from metadef.pipelines import pipeline_text
 from metadef.runtime.back_graph import Arena
@@ -157,8 +157,7 @@ def _kernel_text(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) ->
 def _kernel_module(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) -> ir.Module:
     module = ir.Module.create()
     # What code generation does not read stays out of the text, and so out of the key.
-    spec = replace(spec, name="device", measured=Figures())
-    module.operation.attributes[ATTRIBUTE] = attribute_of(spec)
+    module.operation.attributes[ATTRIBUTE] = attribute_of(spec.for_code_generation())
     kernel = function.operation.clone(ip=ir.InsertionPoint(module.body))
     if "sym_visibility" in kernel.attributes:
         del kernel.attributes["sym_visibility"]

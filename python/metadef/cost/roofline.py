@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metadef.cost.work import FLOATS
-from metadef.device.limits import Limits
+from metadef.device.figures import Figures
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Bound:
 
 
 def bound(
-    operations: Mapping[str, int], traffic: Mapping[str, int], limits: Limits, threads: int
+    operations: Mapping[str, int], traffic: Mapping[str, int], limits: Figures, threads: int
 ) -> Bound:
     """Return the bound for `operations` by element type and bytes found in each memory level.
 
@@ -31,7 +31,7 @@ def bound(
     arithmetic = {
         element: count / rate * 1e9
         for element, count in operations.items()
-        if element in FLOATS and (rate := limits.flops(element, threads)) is not None
+        if element in FLOATS and (rate := limits.flops_of(element, threads)) is not None
     }
     least = Bound(0.0, "")
     if any(arithmetic.values()):
@@ -39,7 +39,7 @@ def bound(
         least = Bound(sum(arithmetic.values()), slowest)
     passing = sum(traffic.values())
     for level, found in traffic.items():
-        bandwidth = limits.bandwidth(level, threads)
+        bandwidth = limits.bandwidth_of(level, threads)
         if bandwidth is not None and passing / bandwidth * 1e9 > least.ns:
             least = Bound(passing / bandwidth * 1e9, level)
         passing -= found

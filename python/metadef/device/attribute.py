@@ -17,10 +17,10 @@ def attribute_of(spec: DeviceSpec) -> ir.Attribute:
     """Return a spec as a `#device.spec` attribute in the current context."""
     from metadef.dialects.device.dialect import SpecAttr
 
-    return SpecAttr.get(_to_attribute(to_data(spec)))
+    return SpecAttr.get(plain_to_attribute(to_data(spec)))
 
 
-def set_device(module: ir.Module, spec: DeviceSpec) -> None:
+def set_device(module: ir.Module | ir.Operation, spec: DeviceSpec) -> None:
     """Say on the module for which device it is compiled: passes read it there."""
     with module.context:
         module.operation.attributes[ATTRIBUTE] = attribute_of(spec)
@@ -54,7 +54,7 @@ def from_attribute(attribute: ir.Attribute) -> DeviceSpec:
         )
     text = str(attribute.traits)
     if text not in _KNOWN:
-        traits = _from_attribute(ir.DictAttr(attribute.traits))
+        traits = attribute_to_plain(ir.DictAttr(attribute.traits))
         _KNOWN[text] = from_data(traits, f"attribute '{ATTRIBUTE}'")
     return _KNOWN[text]
 
@@ -63,23 +63,25 @@ def from_attribute(attribute: ir.Attribute) -> DeviceSpec:
 _KNOWN: dict[str, DeviceSpec] = {}
 
 
-def _to_attribute(value: Any) -> ir.Attribute:
+def plain_to_attribute(value: Any) -> ir.Attribute:
+    """Return plain data (what JSON gives) as an attribute in the current context."""
     if isinstance(value, dict):
-        return ir.DictAttr.get({k: _to_attribute(v) for k, v in value.items()})
+        return ir.DictAttr.get({k: plain_to_attribute(v) for k, v in value.items()})
     if isinstance(value, list):
-        return ir.ArrayAttr.get([_to_attribute(v) for v in value])
+        return ir.ArrayAttr.get([plain_to_attribute(v) for v in value])
     if isinstance(value, str):
         return ir.StringAttr.get(value)
     if isinstance(value, int):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    return ir.FloatAttr.get(ir.F64Type.get(), value)
+    return ir.FloatAttr.get_f64(value)
 
 
-def _from_attribute(attribute: ir.Attribute) -> Any:
+def attribute_to_plain(attribute: ir.Attribute) -> Any:
+    """Return the plain data in an attribute; what is of another kind, as its text."""
     if isinstance(attribute, ir.DictAttr):
-        return {a.name: _from_attribute(a.attr) for a in attribute}
+        return {a.name: attribute_to_plain(a.attr) for a in attribute}
     if isinstance(attribute, ir.ArrayAttr):
-        return [_from_attribute(a) for a in attribute]
+        return [attribute_to_plain(a) for a in attribute]
     if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr):
         return attribute.value
     return str(attribute)

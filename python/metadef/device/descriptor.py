@@ -11,7 +11,7 @@ from metadef.diagnostics import DeviceError
 
 def to_json(spec: DeviceSpec) -> str:
     """Return a spec as the text of a descriptor."""
-    return json.dumps(to_data(spec), indent=2) + "\n"
+    return json.dumps(to_data(spec), indent=2, allow_nan=False) + "\n"
 
 
 def from_json(text: str, source: str = "device descriptor") -> DeviceSpec:

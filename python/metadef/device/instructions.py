@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from metadef.device.spec import Instruction
 
 _X86 = ("x86_64", "i386", "i686")
 _ARM = ("aarch64", "arm64")
+_RISCV = ("riscv64",)
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ def _arm(features: str, instruction: Instruction) -> _Rule:
     return _Rule(_ARM, frozenset(features.split()), instruction)
 
 
+def _riscv(features: str, instruction: Instruction) -> _Rule:
+    return _Rule(_RISCV, frozenset(features.split()), instruction)
+
+
 _RULES = (
     _x86("fma", _fma("f32")),
     _x86("fma", _fma("f64")),
@@ -53,6 +59,9 @@ _RULES = (
     _arm("dotprod", _dot("ui8", "ui8", "i32", 4, "llvm.aarch64.neon.udot")),
     _arm("i8mm", _dot("ui8", "i8", "i32", 4, "llvm.aarch64.neon.usdot")),
     _arm("bf16", _dot("bf16", "bf16", "f32", 2, "llvm.aarch64.neon.bfdot")),
+    _riscv("v", _fma("f32")),
+    _riscv("v", _fma("f64")),
+    _riscv("zvfh", _fma("f16")),
 )
 
 
@@ -70,13 +79,17 @@ def find_instructions(architecture: str, features: Set[str]) -> tuple[Instructio
 def find_vectors(architecture: str, features: Set[str]) -> tuple[int, int]:
     """Return the width in bits and the number of vector registers.
 
-    SVE counts as its NEON part: code of a fixed width must run on any width of SVE.
+    SVE counts as its NEON part: code of a fixed width must run on any width of SVE. A vector of
+    RISC-V is as wide as its `zvl` feature promises.
     """
     if architecture in _X86:
         if "avx512f" in features:
             return 512, 32
         return (256 if "avx" in features else 128), 8 if architecture != "x86_64" else 16
-    if architecture in _ARM or architecture.startswith("riscv"):
+    if architecture in _RISCV:
+        promised = [int(f[3:-1]) for f in features if re.fullmatch(r"zvl\d+b", f)]
+        return max(128, *promised, 0), 32
+    if architecture in _ARM:
         return 128, 32
     return 128, 16
 

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from metadef.device.figures import figures
 from metadef.device.instructions import find_instructions, find_vectors, native_types
-from metadef.device.spec import Cache, DeviceSpec, Figures
+from metadef.device.peak import fma_units, with_peak
+from metadef.device.spec import Cache, DeviceSpec
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def probe_host(host: Host, root: Path = Path("/")) -> DeviceSpec:
     bits, registers = find_vectors(architecture, enabled)
     threads = min(len(host.processors), _processor_limit(root) or len(host.processors))
     caches = _caches(root, host.processors)
-    return DeviceSpec(
+    spec = DeviceSpec(
         name=_model_name(root) or host.cpu or architecture,
         kind="cpu",
         triple=host.triple,
@@ -77,8 +79,11 @@ def probe_host(host: Host, root: Path = Path("/")) -> DeviceSpec:
         memory_bytes=_memory(root),
         types=native_types(architecture, enabled),
         alignment=max([bits // 8, *(c.line_bytes for c in caches)]),
-        theoretical=Figures(clock_hz=_clock(root, min(host.processors))),
+        fma_units=fma_units(host.cpu, bits),
+        source="this machine: LLVM's host detection, /proc, sysfs",
+        theoretical=figures(clock_hz=_clock(root, min(host.processors))),
     )
+    return with_peak(spec)
 
 
 def _model_name(root: Path) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from metadef.device.rules import broken_rules, endless_numbers
 from metadef.diagnostics import DeviceError, near_names
 
 if TYPE_CHECKING:
@@ -22,11 +22,15 @@ def validate(data: Any, source: str) -> None:
     Raises:
         DeviceError: names the field, the rule and the value.
     """
+    for path, number in endless_numbers(data):
+        raise DeviceError(
+            f"{source}: field '{_field(path)}': expected a finite number, got {number}"
+        )
     # The deepest error says most: its place is the field itself and not a field around it.
     errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
     if errors:
         raise DeviceError(f"{source}: {_message(errors[0])}")
-    for field, rule, value in _broken_rules(data):
+    for field, rule, value in broken_rules(data):
         raise DeviceError(f"{source}: field '{field}': expected {rule}, got {value}")
 
 
@@ -66,22 +70,3 @@ def _field(path: Any) -> str:
 def _shown(value: Any) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _broken_rules(data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield field, rule and value of what a schema cannot say."""
-    if data["threads"] < data["cores"]:
-        yield "threads", f"at least one thread a core ({data['cores']})", str(data["threads"])
-    caches = data["caches"]
-    for i, (near, far) in enumerate(zip(caches, caches[1:], strict=False), start=1):
-        if far["level"] <= near["level"]:
-            yield f"caches[{i}].level", f"more than {near['level']}", str(far["level"])
-        if far["bytes"] < near["bytes"]:
-            rule = f"at least the {near['bytes']} bytes of level {near['level']}"
-            yield f"caches[{i}].bytes", rule, str(far["bytes"])
-    levels = {f"l{c['level']}" for c in caches} | {"memory"}
-    for kind in ("theoretical", "measured"):
-        for level in data.get(kind, {}).get("bandwidth", {}):
-            if level not in levels:
-                rule = f"a level that the device has ({', '.join(sorted(levels))})"
-                yield f"{kind}.bandwidth", rule, f"'{level}'"

@@ -6,12 +6,19 @@ Passes ask for traits; none tests a name, and none asks the machine it happens t
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from metadef.device import figures
+from metadef.device.figures import Figures
+from metadef.device.rules import KINDS_OF_FIGURES
 from metadef.device.schema import validate
+
+#: fields that are left out where they are not known
+_OPTIONAL = ("fma_units", "gpu", "energy", "source", *KINDS_OF_FIGURES)
 
 
 @dataclass(frozen=True)
@@ -37,23 +44,48 @@ class Cache:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Figures of speed, all theoretical or all measured; None and absence are "not known".
+class MatrixInstruction:
+    """One instruction of a GPU: [m, k] x [k, n] added to [m, n], by the lanes of a warp or more."""
 
-    `flops`: operations/s of the whole device by element type. `bandwidth`: bytes/s of the whole
-    device by level (`l1`, `l2`, ..., `memory`). `fork_join_ns` and `barrier_ns`: over all threads.
+    m: int
+    n: int
+    k: int
+    lhs: str
+    rhs: str
+    accumulator: str
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What only a GPU has.
+
+    `warp` are the lanes that run in step (a warp or a wavefront), `shared_memory_bytes` the most
+    that one block or workgroup gets.
     """
 
-    clock_hz: float | None = None
-    flops: Mapping[str, float] = field(default_factory=dict)
-    bandwidth: Mapping[str, float] = field(default_factory=dict)
-    fork_join_ns: float | None = None
-    barrier_ns: float | None = None
+    multiprocessors: int
+    warp: int
+    shared_memory_bytes: int
+    matrix: tuple[MatrixInstruction, ...] = ()
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Which counter tells the device's energy: `rapl` or `nvml` with its domains; or why none."""
+
+    counter: str
+    domains: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """One device. `features` are LLVM's, as `+avx512f,-sse4a`; sizes are bytes unless named so."""
+    """One device. `features` are LLVM's, as `+avx512f,-sse4a`; sizes are bytes unless named so.
+
+    A hardware thread of a GPU is a warp, and its vectors are as wide as the lanes of one.
+    `fma_units` are the multiply-adds of whole vectors that a core starts in a cycle. `source` says
+    where traits and theoretical figures are from.
+    """
 
     name: str
     kind: str
@@ -69,6 +101,10 @@ class DeviceSpec:
     memory_bytes: int
     types: tuple[str, ...]
     alignment: int
+    fma_units: int | None = None
+    gpu: Gpu | None = None
+    energy: Energy | None = None
+    source: str = ""
     theoretical: Figures = Figures()
     measured: Figures = Figures()
 
@@ -81,22 +117,41 @@ class DeviceSpec:
         wanted = (kind, lhs, lhs if rhs is None else rhs)
         return next((i for i in self.instructions if (i.kind, i.lhs, i.rhs) == wanted), None)
 
+    def for_code_generation(self) -> DeviceSpec:
+        """Return the spec with what generated code depends on, and nothing else."""
+        return dataclasses.replace(
+            self,
+            name="device",
+            fma_units=None,
+            energy=None,
+            source="",
+            theoretical=Figures(),
+            measured=Figures(),
+        )
+
     def code_generation_key(self) -> str:
-        """Return text that differs whenever generated code may differ: all but the name and what
-        was measured."""
-        data = to_data(self)
+        """Return text that differs whenever generated code may differ."""
+        data = to_data(self.for_code_generation())
         del data["name"]
-        data.pop("measured", None)
-        return json.dumps(data, sort_keys=True, separators=(",", ":"))
+        return _text(data)
+
+    def fingerprint(self) -> str:
+        """Return a hash of what the device is: traits and clock, not what was measured of it."""
+        data = to_data(dataclasses.replace(self.for_code_generation(), name=self.name))
+        data["clock_hz"] = self.theoretical.clock_hz
+        return hashlib.sha256(_text(data).encode()).hexdigest()
 
 
 def to_data(spec: DeviceSpec) -> dict[str, Any]:
     """Return the spec as plain data for JSON: what is not known is left out."""
     data: dict[str, Any] = _plain(dataclasses.asdict(spec))
-    for kind in ("theoretical", "measured"):
-        data[kind] = {k: v for k, v in data[kind].items() if v is not None and v != {}}
-        if not data[kind]:
-            del data[kind]
+    for kind in KINDS_OF_FIGURES:
+        data[kind] = figures.to_data(getattr(spec, kind))
+    for name in _OPTIONAL:
+        if not data[name]:
+            del data[name]
+    if spec.energy is not None:
+        data["energy"] = {k: v for k, v in data["energy"].items() if v}
     return data
 
 
@@ -111,9 +166,19 @@ def from_data(data: Any, source: str) -> DeviceSpec:
     fields["instructions"] = tuple(Instruction(**i) for i in data["instructions"])
     fields["caches"] = tuple(Cache(**c) for c in data["caches"])
     fields["types"] = tuple(data["types"])
-    for kind in ("theoretical", "measured"):
-        fields[kind] = Figures(**data.get(kind, {}))
+    if "gpu" in data:
+        matrix = tuple(MatrixInstruction(**m) for m in data["gpu"].get("matrix", ()))
+        fields["gpu"] = Gpu(**{**data["gpu"], "matrix": matrix})
+    if "energy" in data:
+        domains = tuple(data["energy"].get("domains", ()))
+        fields["energy"] = Energy(**{**data["energy"], "domains": domains})
+    for kind in KINDS_OF_FIGURES:
+        fields[kind] = figures.from_data(data.get(kind, {}))
     return DeviceSpec(**fields)
+
+
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:

@@ -14,8 +14,10 @@ import torch
 from torch.utils import _pytree as pytree
 
 from metadef.codegen.workers import WORKERS
+from metadef.device.restrict import check_runs
 from metadef.diagnostics import MetadefError, near_names
 from metadef.profiling.spans import Round
+from metadef.runtime.host import this_device
 
 from .ahead import Ahead
 from .interface import Interface, as_call
@@ -201,6 +203,7 @@ def compile_model(
     Raises:
         MetadefError: the model cannot be exported or compiled.
     """
+    check_runs(options.device, this_device())
     timeline = Timeline(progress)
     args, kwargs = as_call(args, kwargs)
     with _no_garbage_collection():

@@ -23,7 +23,7 @@ from metadef.runtime.jit import Library
 from metadef.runtime.program import Program
 from metadef.symbolic import Dim
 
-from .kernels import Kernel
+from .kernel_text import Kernel
 
 #: what a round takes, in ns: long beside the clock's own reading, short beside a time slice
 _ROUND_NS = 500_000
@@ -63,9 +63,7 @@ def compile_kernels(kernels: Sequence[Kernel], spec: DeviceSpec) -> dict[str, Co
     compiled = {}
     with ir.make_context(), ir.Location.unknown():
         for kernel in kernels:
-            module = ir.Module.parse(kernel.text)
-            PassRunner().run(module, parse_passes("expand-math,lower-to-llvm"))
-            code = object_code(llvm_ir(module), target_of(spec))
+            code = object_code(kernel_ir(kernel), target_of(spec))
             compiled[kernel.name] = CompiledKernel(kernel.name, kernel.name, code, kernel.symbols)
     return compiled
 
@@ -74,6 +72,13 @@ def compile_kernels(kernels: Sequence[Kernel], spec: DeviceSpec) -> dict[str, Co
 def meeting_point() -> CompiledKernel:
     """Return a kernel that does nothing, for this machine: after it all threads are there."""
     return compile_kernels([_NOTHING], this_device())[_NOTHING.name]
+
+
+def kernel_ir(kernel: Kernel) -> str:
+    """Return the LLVM IR of a micro-benchmark, in the current context."""
+    module = ir.Module.parse(kernel.text)
+    PassRunner().run(module, parse_passes("expand-math,lower-to-llvm"))
+    return llvm_ir(module)
 
 
 class Bench:

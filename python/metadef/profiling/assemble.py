@@ -10,8 +10,8 @@ import numpy as np
 from metadef.cost.reuse import Access, levels_of
 from metadef.cost.roofline import Bound, bound
 from metadef.cost.work import Amounts
+from metadef.device.figures import Figures
 from metadef.device.levels import capacities
-from metadef.device.limits import Limits
 from metadef.device.spec import DeviceSpec
 from metadef.frontend.kernels import KernelSummary, lines_of
 from metadef.frontend.part import Part
@@ -59,7 +59,7 @@ def make_profile(
     symbols: Mapping[str, int],
     threads: int,
     device: DeviceSpec,
-    limits: Limits | None,
+    limits: Figures | None,
 ) -> Profile:
     """Return the profile of calls that all took the same way."""
     places = list(_places(rounds[0].spans, {part.name: part for part in parts}))
@@ -92,6 +92,7 @@ def make_profile(
             Dispatch(place.name, float(t.passing[middle].mean()), place.lines)
             for place, t in zip(places, times, strict=True)
         ),
+        device=device.name,
         limits=limits,
         round=rounds[order[len(order) // 2]],
         steps=tuple(
@@ -166,7 +167,7 @@ def _kernel(
     times: Sequence[_Times],
     traffic: Sequence[Mapping[str, int]],
     middle: np.ndarray,
-    limits: Limits | None,
+    limits: Figures | None,
     threads: int,
 ) -> KernelProfile:
     """Return a kernel's profile from all its runs in a call."""

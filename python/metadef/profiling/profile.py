@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metadef.device.limits import Limits
+from metadef.device.figures import Figures, to_data
 
 from .spans import Round
 
@@ -96,7 +96,8 @@ class Profile:
     untimed_ns: float
     kernels: tuple[KernelProfile, ...]
     dispatches: tuple[Dispatch, ...]
-    limits: Limits | None
+    device: str
+    limits: Figures | None
     round: Round = dataclasses.field(repr=False)
     steps: tuple[tuple[tuple[str, str], ...], ...] = dataclasses.field(repr=False)
 
@@ -119,5 +120,6 @@ class Profile:
             entry["bytes_per_second"] = kernel.bytes_per_second
             entry["of_limit"] = kernel.of_limit
             entry["balance"] = kernel.balance
+        data["limits"] = None if self.limits is None else to_data(self.limits)
         data["kernel_ns"] = self.kernel_ns
         return data

@@ -128,11 +128,11 @@ def summary(profile: Profile) -> str:
     reached = [
         f"{element} {rate / 1e9:.0f} GFLOP/s"
         for element in ("f32", "f64")
-        if (rate := limits.flops(element, profile.threads))
+        if (rate := limits.flops_of(element, profile.threads))
     ]
     reached += [
         f"{level} {rate / 1e9:.0f} GB/s"
         for level in limits.levels(profile.threads)
-        if (rate := limits.bandwidth(level, profile.threads))
+        if (rate := limits.bandwidth_of(level, profile.threads))
     ]
-    return f"{text}. {limits.device}, measured {limits.date}: {', '.join(reached)}"
+    return f"{text}. {profile.device}, measured {limits.date}: {', '.join(reached)}"

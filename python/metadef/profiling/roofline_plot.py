@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from metadef.device.limits import Limits
+from metadef.device.figures import Figures
 
 from .profile import KernelProfile, Profile
 
@@ -67,11 +67,11 @@ class _Roofs:
     bandwidths: dict[str, float]
 
 
-def _roofs(limits: Limits | None, threads: int, elements: Sequence[str]) -> _Roofs:
+def _roofs(limits: Figures | None, threads: int, elements: Sequence[str]) -> _Roofs:
     if limits is None:
         return _Roofs({}, {})
-    peaks = {element: limits.flops(element, threads) for element in elements}
-    bandwidths = {level: limits.bandwidth(level, threads) for level in limits.levels(threads)}
+    peaks = {element: limits.flops_of(element, threads) for element in elements}
+    bandwidths = {level: limits.bandwidth_of(level, threads) for level in limits.levels(threads)}
     return _Roofs(
         {name: rate / 1e9 for name, rate in peaks.items() if rate},
         {name: rate / 1e9 for name, rate in bandwidths.items() if rate},

@@ -10,15 +10,13 @@ from pathlib import Path
 
 from metadef.codegen.version import compiler_version
 from metadef.codegen.workers import command, environment
-from metadef.device.descriptor import load
 from metadef.device.probe import Cpu, ask_llvm, host_of, probe_host
+from metadef.device.shipped import HOST, load_device
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
 
 from .cache import Cache, default_cache
 
-#: the name of this machine
-HOST = "host"
 _CPUINFO = Path("/proc/cpuinfo")
 #: how its lines start that say what kind of processor there is, on x86, ARM and RISC-V
 _TELLING = (
@@ -28,7 +26,8 @@ _TELLING = (
 
 
 def device_named(device: DeviceSpec | str | Path | None) -> DeviceSpec:
-    """Return the device that a user names: None and `host` are this machine, others are files.
+    """Return the device that a user names: None and `host` are this machine; or a descriptor's
+    path, or the name of a shipped one.
 
     Raises:
         MetadefError: neither a spec nor a name, or the descriptor's file is not a good one.
@@ -39,10 +38,10 @@ def device_named(device: DeviceSpec | str | Path | None) -> DeviceSpec:
         return device
     if not isinstance(device, str | Path):
         raise MetadefError(
-            "device: expected a DeviceSpec or the path of a descriptor, "
+            "device: expected a DeviceSpec, the path of a descriptor or the name of a shipped one, "
             f"got {type(device).__name__}"
         )
-    return load(Path(device))
+    return load_device(device)
 
 
 @functools.cache

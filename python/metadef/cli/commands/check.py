@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from metadef.cli.devices import add_device
 from metadef.cli.models import add_model, load_model
 
 HELP = "say for each op who runs it: native code, linalg, torch"
@@ -17,9 +18,7 @@ DESCRIPTION = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what is the command's own."""
     add_model(parser)
-    parser.add_argument(
-        "--device", metavar="FILE", help="a device descriptor (default: this machine)"
-    )
+    add_device(parser)
     parser.add_argument("--json", action="store_true", help="print a verdict for each op as JSON")
 
 

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from metadef.cli.console import progress_bar
+from metadef.cli.devices import add_device
 from metadef.cli.models import Model, add_model, load_model
 from metadef.cli.usage import count
 
@@ -42,9 +43,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         default="eager",
         help="what to do with an op that nobody can lower: leave it to torch, or fail",
     )
-    parser.add_argument(
-        "--device", metavar="FILE", help="a device descriptor (default: this machine)"
-    )
+    add_device(parser)
 
 
 def compile_for(args: argparse.Namespace, model: Model) -> CompiledModel:

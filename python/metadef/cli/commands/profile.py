@@ -11,6 +11,7 @@ from rich.table import Table
 
 from metadef.cli.commands.compile import add_compile_options, compile_for
 from metadef.cli.console import progress_bar, stdout
+from metadef.cli.devices import NOISY
 from metadef.cli.models import add_model, load_model
 from metadef.cli.usage import count, counts
 
@@ -23,8 +24,6 @@ DESCRIPTION = (
     "show each kernel's time, flops and bytes against what this device was measured to reach. "
     "Limits are measured once (some seconds) and kept in the cache."
 )
-#: a limit whose rounds spread more than this was measured in noise
-_NOISY = 0.1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -125,11 +124,11 @@ def _noise(profile: Profile) -> str:
     """Return a sentence on limits that were measured while the machine did other work, or ''."""
     if profile.limits is None:
         return ""
-    figures = [m for m in profile.limits.measurements if m.threads == profile.threads]
-    noisy = [m for m in figures if m.spread > _NOISY]
+    figures = [m for m in profile.limits.entries if m.threads == profile.threads]
+    noisy = [m for m in figures if (m.spread or 0.0) > NOISY]
     if not noisy:
         return ""
     return (
         f". {len(noisy)} of {len(figures)} limits were measured in noise (rounds spread over "
-        f"{_NOISY:.0%}): on a quiet machine, --measure-again"
+        f"{NOISY:.0%}): on a quiet machine, --measure-again"
     )
