@@ -160,5 +160,5 @@ def test_a_described_machine_has_figures_of_one_thread_and_of_all(
 def test_impossible_measurements_are_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Figures((Figure("read", "l1", 1e9, 1), Figure("read", "memory", 9e9, 1)))
     monkeypatch.setattr(describing, "measure_limits", lambda *args, **options: wrong)
-    with pytest.raises(DeviceError, match="measured in noise, .*'measured.bandwidth.memory'"):
+    with pytest.raises(DeviceError, match="measured beside other work.*'measured.read.memory'"):
         describing.describe(dataclasses.replace(small(), cores=1, threads=1))

@@ -26,12 +26,13 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 
 def traits(spec: DeviceSpec) -> dict[str, str]:
-    """Return the traits of a device as text by field; figures are apart."""
+    """Return the traits of a device as text by field, of its features those that it has."""
     from metadef.device.spec import to_data
 
     data = to_data(spec)
     for kind in ("theoretical", "measured"):
         data.pop(kind, None)
+    data["features"] = [f for f in spec.features.split(",") if f.startswith("+")]
     data["instructions"] = [
         f"{i.kind} {i.lhs}*{i.rhs}->{i.accumulator}" + f" by {i.depth}" * (i.depth > 1)
         for i in spec.instructions
@@ -54,7 +55,8 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]
 
 def traits_table(spec: DeviceSpec) -> Table:
     """Return a device's traits."""
-    table = Table("trait", "value", title=spec.name)
+    table = Table("trait", title=spec.name)
+    table.add_column("value", overflow="fold")
     for field, value in traits(spec).items():
         table.add_row(field, value)
     return table
@@ -82,7 +84,9 @@ def figures_table(spec: DeviceSpec) -> Table:
 
 def difference_tables(a: DeviceSpec, b: DeviceSpec, names: tuple[str, str]) -> list[Table]:
     """Return the traits and the figures that differ; no tables where nothing does."""
-    fields = Table("trait", *names)
+    fields = Table("trait")
+    for name in names:
+        fields.add_column(name, overflow="fold")
     mine, others = traits(a), traits(b)
     for field in dict.fromkeys((*mine, *others)):
         pair = mine.get(field, _UNKNOWN), others.get(field, _UNKNOWN)

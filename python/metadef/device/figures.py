@@ -25,9 +25,9 @@ QUANTITIES: Mapping[str, tuple[str, str]] = {
     "timer_ns": ("ns", "reading the clock"),
 }
 #: what says how many bytes a second a memory level gives
-_BANDWIDTHS = ("bandwidth", "read", "copy", "stream")
+BANDWIDTHS = ("bandwidth", "read", "copy", "stream")
 #: those of an element type or a memory level; the others are of the device as such
-_OF_SOMETHING = ("flops", *_BANDWIDTHS, "latency_ns")
+_OF_SOMETHING = ("flops", *BANDWIDTHS, "latency_ns")
 _WHOLE = math.inf
 
 
@@ -77,7 +77,7 @@ class Figures:
 
     def bandwidth_of(self, level: str, threads: int | None = None) -> float | None:
         """Return the bytes/s that the best access pattern reaches in a memory level."""
-        found = [self.value(pattern, level, threads) for pattern in _BANDWIDTHS]
+        found = [self.value(pattern, level, threads) for pattern in BANDWIDTHS]
         return max((value for value in found if value is not None), default=None)
 
     def flops_of(self, element: str, threads: int | None = None) -> float | None:
@@ -86,7 +86,7 @@ class Figures:
 
     def levels(self, threads: int | None = None) -> tuple[str, ...]:
         """Return the memory levels whose bandwidth is known, nearest first."""
-        known = (f for f in self.entries if f.quantity in _BANDWIDTHS)
+        known = (f for f in self.entries if f.quantity in BANDWIDTHS)
         return tuple(sorted({f.of for f in known if threads in (None, f.threads)}))
 
     @property

@@ -42,4 +42,6 @@ def describe(
             measure_limits(spec, spec.threads, effort=effort, progress=progress)
         )
     described = dataclasses.replace(spec, measured=measured)
-    return from_data(to_data(described), "measured in noise, measure again")
+    return from_data(
+        to_data(described), "measured beside other work; measure again when there is none"
+    )
