@@ -35,6 +35,10 @@ class CacheError(MetadefError):
     """The compile cache cannot be read or written."""
 
 
+class TableError(MetadefError):
+    """A performance table is damaged, of another version, or cannot be read or written."""
+
+
 def near_names(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'a' or 'b'?` for the known names close to `name`, or ''."""
     close = difflib.get_close_matches(name, list(known), n=3)

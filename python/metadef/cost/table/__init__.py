@@ -1,0 +1,1 @@
+"""The performance table: measured kernels, one SQLite file."""
