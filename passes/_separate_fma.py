@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from metadef import ir
@@ -30,10 +30,16 @@ def separate_rounding(elements: Collection[str]) -> Pattern:
     return Pattern("separate_rounding", "math.fma", separate)
 
 
-def widen(elements: Collection[str]) -> Pattern:
-    """fma(a, b, c) in f32 -> the same in f64, where the product is exact: for error bounds."""
+def separate_or_widen(elements: Collection[str]) -> Pattern:
+    """fma(a, b, c) -> a * b + c, where it says `contract`; else, in f32, the same in f64.
 
-    def through_f64(op: Any) -> ir.Value | None:
+    Error bounds rest on products that are exact, as those of f32 are in f64.
+    """
+    separate = separate_rounding(elements).rewrite
+
+    def rewrite(op: Any) -> ir.Value | Sequence[ir.Value] | None:
+        if "contract" in str(op.attributes["fastmath"]):
+            return separate(op)
         type_ = op.operands[0].type
         if _element(type_) != "f32" or "f32" not in elements:
             return None
@@ -43,7 +49,7 @@ def widen(elements: Collection[str]) -> Pattern:
         a, b, c = (ir.arith.extf(wide, operand) for operand in op.operands)
         return ir.arith.truncf(type_, ir.arith.addf(ir.arith.mulf(a, b), c))
 
-    return Pattern("widen", "math.fma", through_f64)
+    return Pattern("separate_or_widen", "math.fma", rewrite)
 
 
 def _element(type_: ir.Type) -> str:

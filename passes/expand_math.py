@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from metadef import ir
 from metadef.forms import LOOPS
-from metadef.passes._separate_fma import separate_rounding, types_without_fma, widen
+from metadef.passes._separate_fma import separate_or_widen, separate_rounding, types_without_fma
 from metadef.passes.vector_math.error_function import erf, erfc
 from metadef.passes.vector_math.exponential import exp, exp2, expm1
 from metadef.passes.vector_math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
@@ -76,4 +76,4 @@ class ExpandMath(Pass):
             apply_patterns(module, [separate_rounding(lacking)])
         apply_patterns(module, PATTERNS)
         if lacking:
-            apply_patterns(module, [widen(lacking)])
+            apply_patterns(module, [separate_or_widen(lacking)])

@@ -242,6 +242,14 @@ def fma(a: Like, b: Like, c: Like) -> Lanes:
     return build("math.fma", one.kind, one.like(a), one.like(b), one.like(c))
 
 
+def multiply_add(a: Like, b: Like, c: Like) -> Lanes:
+    """Return a * b + c, rounded once or twice as suits the device (`expand-math` says which)."""
+    one = next(x for x in (a, b, c) if isinstance(x, Lanes))
+    contract = ir.Attribute.parse("#arith.fastmath<contract>")
+    operands = (one.like(a), one.like(b), one.like(c))
+    return build("math.fma", one.kind, *operands, fastmath=contract)
+
+
 def sqrt(x: Lanes) -> Lanes:
     return build("math.sqrt", x.kind, x)
 
@@ -282,7 +290,7 @@ def in_halves(coefficients: Sequence[float], t: Lanes) -> Lanes:
 def _horner(coefficients: Sequence[float], t: Lanes) -> Lanes:
     total = t.splat(coefficients[-1])
     for c in reversed(coefficients[:-1]):
-        total = fma(total, t, c)
+        total = multiply_add(total, t, c)
     return total
 
 

@@ -17,6 +17,8 @@ func.func @sums_of_products_round_twice(%a: vector<4xf32>, %b: vector<4xf32>, %c
 
 // CHECK-LABEL: func.func @bounds_of_exp_rest_on_exact_products
 // CHECK-NOT: math.fma
+// CHECK: arith.mulf {{.*}} : vector<4xf32>
+// CHECK-NEXT: arith.addf {{.*}} : vector<4xf32>
 // CHECK: %[[EXACT:.*]] = arith.mulf {{.*}} : vector<4xf64>
 // CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[EXACT]], {{.*}} : vector<4xf64>
 // CHECK-NEXT: arith.truncf %[[SUM]] : vector<4xf64> to vector<4xf32>
