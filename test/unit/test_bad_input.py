@@ -79,7 +79,7 @@ def test_the_default_device_is_no_place_for_outputs() -> None:
         ({"threads": 10**30}, "threads: expected at most"),
         ({"threads": True}, "threads: expected an int, got bool"),
         ({"fallback": "torch"}, "fallback: expected 'eager' or 'error'"),
-        ({"device": 3}, "device: expected a DeviceSpec or the path"),
+        ({"device": 3}, "device: expected a DeviceSpec, the path"),
         ({"kwargs": 3}, "kwargs: expected a dict, got int"),
         ({"dynamic_shapes": 5}, "torch.export refuses"),
     ],
