@@ -60,7 +60,7 @@ def parameters(function: ir.OpView) -> list[Parameter]:
     ]
     if len(plain) not in (0, 2):
         wanted = f"the indices %tid and %nthreads, or neither, besides those with {SYMBOL}"
-        raise _unfit(function, f"expected {wanted}, got {len(plain)}")
+        raise unfit(function, f"expected {wanted}, got {len(plain)}")
     found = []
     for i, (value, attrs) in enumerate(zip(arguments, attributes, strict=True)):
         if SYMBOL in attrs:
@@ -77,14 +77,14 @@ def parameters(function: ir.OpView) -> list[Parameter]:
             role = "memref"
         if role not in ("symbol", "tid", "nthreads"):
             if not isinstance(value.type, ir.MemRefType):
-                raise _unfit(function, f"argument {i}: expected a memref, got {value.type}")
+                raise unfit(function, f"argument {i}: expected a memref, got {value.type}")
             if role == "memref" and not value.type.has_static_shape and DIMS not in attrs:
-                raise _unfit(function, f"argument {i}: expected {DIMS} with {value.type}")
+                raise unfit(function, f"argument {i}: expected {DIMS} with {value.type}")
         found.append(Parameter(role, value, attrs))
     return found
 
 
-def _unfit(function: ir.OpView, problem: str) -> MetadefError:
+def unfit(function: ir.OpView, problem: str) -> MetadefError:
     name = ir.StringAttr(function.attributes["sym_name"]).value
     return MetadefError(f"'func.func' op: kernel '{name}': {problem}; from {function.location}")
 

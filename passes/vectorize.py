@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from metadef import ir
 from metadef.device import attribute as device
+from metadef.diagnostics import MetadefError
 from metadef.forms import BUFFERS
-from metadef.passes.loop_nests.access import FlatBuffer, flatten
-from metadef.passes.loop_nests.grouping import form_nests, merge_epilogues, merge_fills
+from metadef.passes.loop_nests.decisions import main_nest
+from metadef.passes.loop_nests.grouping import Nest
 from metadef.passes.loop_nests.nest import NestEmitter
-from metadef.passes.loop_nests.packing import pack_operand
-from metadef.passes.loop_nests.padding import merge_padding
-from metadef.passes.loop_nests.schedule import Target, choose
+from metadef.passes.loop_nests.run import Run
+from metadef.passes.loop_nests.schedule import Target
 from metadef.passes.loop_nests.shared_buffers import (
     Dependences,
     allocation_bytes,
     place_allocations,
-    root,
 )
-from metadef.passes.loop_nests.stage import Stage, collapse, parse_stage
-from metadef.passes.loop_nests.streaming import streamed
 from metadef.passes.loop_nests.tasks import Threads
 from metadef.passes.loop_nests.whole_loops import (
     is_shareable,
@@ -32,11 +28,12 @@ from metadef.passes.loop_nests.whole_loops import (
     share_out,
     touched,
 )
-from metadef.passes.loop_nests.window_tile import window_tile
 from metadef.pipeline import Pass
+from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 from metadef.upstream import run_upstream
 
-from ._kernel_abi import BARRIER, PRODUCTS, SCALAR_LOOPS, SERIAL, TICKETS
+from ._kernel_abi import BARRIER, PRODUCTS, SCALAR_LOOPS, SERIAL, TICKETS, unfit
+from ._kernel_choice import CHOICE, choice_of
 from ._locations import fuse_locations
 
 # fmt: off
@@ -64,8 +61,10 @@ class Vectorize(Pass):
     rows to be sorted, say) is shared out too, and any other is for thread 0. A function of nothing
     but such loops, or with other side effects, is marked `metadef.serial`: one thread runs it.
     Where loops over single elements are left, it is marked `metadef.scalar_loops`, and where it
-    has sums of products, `metadef.products`. Arguments are added for the thread's number, the
-    number of threads, what threads take their work from if it is long, and scratch memory.
+    has sums of products, `metadef.products`. What a function's `metadef.choice` says of its main
+    nest (see `plan/kernel_choice.py`) goes before the rules. Arguments are added for the thread's
+    number, the number of threads, what threads take their work from if it is long, and scratch
+    memory.
     """
 
     accepts = BUFFERS
@@ -73,11 +72,20 @@ class Vectorize(Pass):
     leaves: ClassVar[str] = "functions of scf, vector, memref, arith and math; more arguments"
 
     def run(self, module: ir.Operation) -> None:
-        _generalize(module)
+        generalize(module)
         target = target_of(module)
         for op in list(ir.entry_block(module).operations):
             if op.operation.name == "func.func" and "sym_visibility" not in op.attributes:
-                vectorize_function(op, target)
+                _vectorize_as_chosen(op, target)
+
+
+def _vectorize_as_chosen(func: ir.OpView, target: Target) -> None:
+    """Vectorise a kernel function; say which it is that cannot be as its choice wants."""
+    chosen = CHOICE in func.attributes
+    try:
+        vectorize_function(func, target)
+    except MetadefError as error:
+        raise (unfit(func, str(error)) if chosen else error) from error
 
 
 def target_of(module: ir.Operation) -> Target:
@@ -98,8 +106,13 @@ def target_of(module: ir.Operation) -> Target:
 
 def vectorize_function(func: ir.OpView, target: Target) -> None:
     """Vectorise one kernel function; it gains the arguments %tid, %nthreads, %tickets
-    and scratch."""
+    and scratch.
+
+    Raises:
+        MetadefError: what its `metadef.choice` says cannot be.
+    """
     entry = ir.entry_block(func)
+    choices = _Choices.of(func, target)
     index = ir.IndexType.get()
     unknown = ir.Location.unknown()
     serial = _is_serial(entry)
@@ -109,9 +122,9 @@ def vectorize_function(func: ir.OpView, target: Target) -> None:
     tickets = entry.add_argument(_words(), unknown)
     alone, threads = Threads(), Threads(tid, count, tickets)
     first, *inner = _blocks(func.operation)
-    _vectorize_block(first, entry, target, alone if serial else threads)
+    _vectorize_block(first, entry, target, alone if serial else threads, choices)
     for block in inner:
-        _vectorize_block(block, entry, target, alone)
+        _vectorize_block(block, entry, target, alone, choices)
     added: list[dict[str, ir.Attribute]] = [{}, {}]
     if threads.loops:
         loops = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), threads.loops)
@@ -152,107 +165,107 @@ def _erase_unused(entry: ir.Block) -> None:
             op.operation.erase()
 
 
-def _vectorize_block(block: ir.Block, entry: ir.Block, target: Target, threads: Threads) -> None:
-    """Replace each run of structured ops in a block by nests."""
+@dataclass(eq=False)
+class _Choices:
+    """What is wanted of a function's nests, which come in order: `choice` of nest number `main`."""
+
+    choice: KernelChoice = BY_RULE
+    main: int | None = None
+    done: int = 0
+
+    @staticmethod
+    def of(func: ir.OpView, target: Target) -> _Choices:
+        """Take what the function says."""
+        choice = choice_of(func)
+        if CHOICE in func.attributes:
+            del func.attributes[CHOICE]
+        if choice == BY_RULE:
+            return _Choices()
+        copy = func.operation.clone(ip=ir.InsertionPoint(func))
+        main = main_nest(nests_of(copy.opview, target))
+        copy.erase()
+        if main is None:
+            raise MetadefError(f"{CHOICE}: expected nothing, as the kernel has no loop nest")
+        return _Choices(choice, main)
+
+    def next(self) -> KernelChoice:
+        """Return what is wanted of the next nest."""
+        wanted = self.choice if self.done == self.main else BY_RULE
+        self.done += 1
+        return wanted
+
+
+def nests_of(func: ir.OpView, target: Target) -> list[Nest]:
+    """Return the nests of a function of structured ops, in the order in which they are built.
+
+    The function is good for nothing but to look at them from then on.
+    """
+    packs = not _is_serial(ir.entry_block(func))
+    nests = []
+    for n, block in enumerate(_blocks(func.operation)):
+        for run, before in _runs(block):
+            with ir.InsertionPoint(before), run[0].location:
+                nests += Run.of(run, target, packs=packs and n == 0).nests
+    return nests
+
+
+def _runs(block: ir.Block) -> Iterator[tuple[list[ir.OpView], ir.OpView]]:
+    """Yield each run of structured ops of a block with the op that it is built before."""
     run: list[ir.OpView] = []
-    dependences = Dependences()
-    parallel = threads.tid is not None
-    for op in [*block.operations]:
+    ops = list(block.operations)
+    for op in ops:
         if op.operation.name == "linalg.generic":
             run.append(op)
-            continue
-        if run and not _is_movable(op.operation):
-            _emit_run(run, op, entry, target, threads, dependences if parallel else None)
+        elif run and not _is_movable(op.operation):
+            yield run, op
             run = []
+    if run:
+        yield run, ops[-1]
+
+
+def _vectorize_block(
+    block: ir.Block, entry: ir.Block, target: Target, threads: Threads, choices: _Choices
+) -> None:
+    """Replace each run of structured ops in a block by nests."""
+    dependences = Dependences()
+    parallel = threads.tid is not None
+    runs = {before.operation: run for run, before in _runs(block)}
+    for op in [*block.operations]:
+        if op.operation.name == "linalg.generic":
+            continue
+        if op.operation in runs:
+            waits = dependences if parallel else None
+            _emit_run(runs[op.operation], op, entry, target, threads, waits, choices)
         if parallel and not _is_plain(op.operation):
             with ir.InsertionPoint(op), op.location:
                 if dependences.must_wait(*touched(op)):
                     _barrier(entry)
             (share_out if is_shareable(op.operation) else run_alone)(op, threads)
-    if run:
-        last = list(block.operations)[-1]
-        _emit_run(run, last, entry, target, threads, dependences if parallel else None)
 
 
 def _emit_run(
-    run: list[ir.OpView],
+    ops: list[ir.OpView],
     before: ir.OpView,
     entry: ir.Block,
     target: Target,
     threads: Threads,
     dependences: Dependences | None,
+    choices: _Choices,
 ) -> None:
     """Build the nests of a run of structured ops before the op `before`, and erase them."""
-    flats: dict[ir.Value, FlatBuffer] = {}
-
-    def flat(buffer: ir.Value) -> FlatBuffer:
-        if buffer not in flats:
-            owner = buffer.owner
-            at = (
-                ir.InsertionPoint.at_block_begin(owner)
-                if isinstance(owner, ir.Block)
-                else _after(owner.operation)
-            )
-            with at:
-                flats[buffer] = flatten(buffer)
-        return flats[buffer]
-
-    with ir.InsertionPoint(before), run[0].location:
-        if dependences is not None:
-            run = _with_packing(run, flat, target)
-        stages = [parse_stage(op, flat) for op in run]
-        temporaries = _temporaries(stages, {op.operation for op in run})
-        stages = merge_padding(merge_fills(stages), partial(_as_good, target))
-        stages = merge_epilogues(stages, temporaries)
-        past = frozenset(flat(b).flat for b in streamed(stages, target))
-        emitter = NestEmitter(target, threads, flat, entry, past)
-        for nest in form_nests(stages, temporaries):
-            if len(nest.stages) == 1:
-                nest.stages[0] = collapse(nest.stages[0])
-                nest.common[0] = nest.stages[0].parallel_dims
+    with ir.InsertionPoint(before), ops[0].location:
+        run = Run.of(ops, target, packs=dependences is not None)
+        emitter = NestEmitter(target, threads, run.flat, entry, run.past)
+        for nest in run.nests:
             with fuse_locations(stage.op.location for stage in nest.stages):
                 if dependences is not None and dependences.needs_barrier(nest.stages):
                     _barrier(entry)
                 if any(stage.sums_products for stage in nest.stages):
                     entry.owner.attributes[PRODUCTS] = ir.UnitAttr.get()
-                if not emitter.emit(nest):
+                if not emitter.emit(nest, choices.next()):
                     entry.owner.attributes[SCALAR_LOOPS] = ir.UnitAttr.get()
-    for op in run:
+    for op in run.ops:
         op.operation.erase()
-
-
-def _as_good(target: Target, padded: Stage, bounded: Stage) -> bool:
-    """Tell whether a stage without padding has the lanes that it has with it, or has its windows
-    in tiles."""
-    if window_tile(bounded, target) is not None:
-        return True
-    schedules = [choose(s, s.extents, target) for s in (padded, bounded)]
-    return all(s.lanes == schedules[0].lanes and not s.over_reduction for s in schedules)
-
-
-def _with_packing(
-    run: list[ir.OpView], flat: Callable[[ir.Value], FlatBuffer], target: Target
-) -> list[ir.OpView]:
-    """Return the run with a copy into panels for each product that wants one.
-
-    A copy comes right after what it reads is written, or first: between two ops that hand each
-    other rows it would keep them from sharing loops.
-    """
-    result: list[ir.OpView] = []
-    for op in run:
-        with op.location:
-            copy = pack_operand(op, flat, target)
-        if copy is not None:
-            source = root(copy.operands[0])
-            writers = [i for i, other in enumerate(result) if source in _written(other)]
-            result.insert(writers[-1] + 1 if writers else 0, copy)
-        result.append(op)
-    return result
-
-
-def _written(op: ir.OpView) -> set[ir.Value]:
-    """Return the buffers that a structured op writes, not the views of them."""
-    return {root(buffer) for buffer in op.outputs}
 
 
 def _barrier(entry: ir.Block) -> None:
@@ -264,30 +277,6 @@ def _barrier(entry: ir.Block) -> None:
         with ir.InsertionPoint(func):
             ir.func.FuncOp(BARRIER, ([], []), visibility="private")
     ir.func.CallOp([], BARRIER, [])
-
-
-def _temporaries(stages: list[Stage], run: set[ir.Operation]) -> set[ir.Value]:
-    """Return the allocations that only structured ops of this run touch."""
-    found: set[ir.Value] = set()
-    for stage in stages:
-        for buffer in stage.writes:
-            owner = buffer.owner
-            if isinstance(owner, ir.Block):
-                continue
-            if owner.operation.name not in ("memref.alloc", "memref.view"):
-                continue
-            users = [u.owner.operation for u in buffer.uses]
-            if all(
-                u in run or u.name in ("memref.dealloc", "memref.reinterpret_cast", "memref.dim")
-                for u in users
-            ):
-                found.add(buffer)
-    return found
-
-
-def _after(op: ir.Operation) -> ir.InsertionPoint:
-    """Return the place right after an op."""
-    return ir.InsertionPoint.after(op)
 
 
 def _blocks(op: ir.Operation) -> list[ir.Block]:
@@ -317,7 +306,7 @@ def _is_movable(op: ir.Operation) -> bool:
     return op.name.startswith(_PURE)
 
 
-def _generalize(module: ir.Operation) -> None:
+def generalize(module: ir.Operation) -> None:
     """Bring named linalg ops and copies to `linalg.generic`."""
     for op in ir.operations(module):
         if op.operation.name == "memref.copy":

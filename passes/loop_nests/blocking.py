@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from metadef import ir
+from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 
 from .access import Access
 from .index_math import Index, mul, sub
@@ -40,8 +41,13 @@ class Blocking:
     sums_apart: bool = False
 
 
-def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocking | None:
-    """Return the blocking of a product; None for what reuses no operand along its rows."""
+def block_for_caches(
+    stage: Stage, schedule: Schedule, target: Target, wanted: KernelChoice = BY_RULE
+) -> Blocking | None:
+    """Return the blocking of a product; None for what reuses no operand along its rows.
+
+    `legality` has seen to it that what is `wanted` can be.
+    """
     lanes, row_dim = schedule.lanes, schedule.row_dim
     if lanes is None or row_dim is None or schedule.over_reduction or not stage.reduction_dims:
         return None
@@ -59,15 +65,30 @@ def block_for_caches(stage: Stage, schedule: Schedule, target: Target) -> Blocki
     few = resident < _FEW_ROW_BLOCKS * schedule.rows and passing > MOST_ROW_BLOCKS
     step = schedule.panel * sum(_bytes(x) for x in panels)
     large = _depth(stage, chunks) * step > target.l2_bytes // 8 and passing > 1
-    if (few or large) and _is_sum(stage):
+    cut = (few or large) and is_sum(stage)
+    if wanted.chunks is not None:
+        sizes = zip(stage.reduction_dims, wanted.chunks, strict=True)
+        chunks = {d: size for d, size in sizes if size}
+        cut = bool(chunks)
+    elif cut:
         chunks = _chunks(stage, schedule, step, target)
+    if cut:
         resident = _resident_rows(stage, row_bytes, chunks, target.l2_bytes // 4)
-    most = min(max(resident, schedule.rows), MOST_ROW_BLOCKS * schedule.rows)
-    box = _rows_of_box(stage, schedule, row_dims, most)
-    box[lanes] = _lanes_of_box(stage, schedule, box, target) if chunks else schedule.panel
-    box = shared_out(stage, schedule, box, target.cores)
+    if wanted.tiles is not None:
+        box = dict(zip(stage.parallel_dims, wanted.tiles, strict=True))
+        box[lanes] = schedule.panel * -(-box[lanes] // schedule.panel)
+    else:
+        most = min(max(resident, schedule.rows), MOST_ROW_BLOCKS * schedule.rows)
+        box = _rows_of_box(stage, schedule, row_dims, most)
+        box[lanes] = _lanes_of_box(stage, schedule, box, target) if chunks else schedule.panel
+        box = shared_out(stage, schedule, box, target.cores)
     apart = bool(chunks) and stage.epilogue is not None
-    return Blocking(box, chunks, _far_rows(stage, row_dim, rows, chunks), apart)
+    copied = rows_to_copy(stage, rows, chunks)
+    if copied is not None and not (
+        _pays(stage, row_dim, rows[0], chunks) if wanted.copied is None else wanted.copied
+    ):
+        copied = None
+    return Blocking(box, chunks, copied, apart)
 
 
 def _resident_rows(stage: Stage, row_bytes: int, chunks: dict[int, int], most: int) -> int:
@@ -85,7 +106,8 @@ def _lanes_of_box(stage: Stage, schedule: Schedule, box: dict[int, int], target:
     return schedule.panel * even(panels, most)
 
 
-def _is_sum(stage: Stage) -> bool:
+def is_sum(stage: Stage) -> bool:
+    """Tell whether a stage of one output adds up floats."""
     (fold,) = combiners(stage)
     return fold is not None and fold.op == "arith.addf"
 
@@ -121,8 +143,7 @@ def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict
     """
     most = max(1, target.l2_bytes // 16 // step)
     chunks: dict[int, int] = {}
-    # The taps along the rows stay together: which of them are at an edge is known row by row.
-    kept = {w.tap for w in stage.inside if w.output == schedule.row_dim}
+    kept = whole_taps(stage, schedule)
     inside = prod(known(stage.extents[d]) for d in kept)
     for d in reversed(stage.reduction_dims):
         extent = stage.extents[d]
@@ -135,6 +156,12 @@ def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict
         else:
             chunks[d] = _about(extent, max(1, most // inside))
     return dict(reversed(chunks.items()))
+
+
+def whole_taps(stage: Stage, schedule: Schedule) -> set[int]:
+    """Return the taps along the rows, which stay in one chunk: which of them are at an edge is
+    known row by row."""
+    return {w.tap for w in stage.inside if w.output == schedule.row_dim}
 
 
 def _about(extent: Index, size: int) -> int:
@@ -175,25 +202,24 @@ def _rows_of_box(
     return box
 
 
-def _far_rows(
-    stage: Stage,
-    row_dim: int,
-    rows: list[Access],
-    chunks: dict[int, int],
-) -> int | None:
-    """Return the input of rows that a box should copy: far apart, dense along the reduction."""
+def rows_to_copy(stage: Stage, rows: list[Access], chunks: dict[int, int]) -> int | None:
+    """Return the input of rows that a box can copy: the only one, dense along the reduction."""
     if not chunks or len(rows) != 1 or rows[0].nonlinear:
         return None
     x = rows[0]
     inner = x.strides[stage.reduction_dims[-1]]
     dense = isinstance(inner, int) and inner == 1
     known = all(isinstance(chunks.get(d, stage.extents[d]), int) for d in stage.reduction_dims)
-    if not dense or not known or not _is_far(x, row_dim):
-        return None
-    # Rows that follow one another without gaps are as good as a copy.
+    return stage.inputs.index(x) if dense and known else None
+
+
+def _pays(stage: Stage, row_dim: int, x: Access, chunks: dict[int, int]) -> bool:
+    """Tell whether rows are worth a copy: far apart, and not one after another without gaps."""
+    if not _is_far(x, row_dim):
+        return False
     row = prod(e for d, e in _turns_of_chunk(stage, chunks).items() if x.moves(d))
     stride = x.strides[row_dim]
-    return None if isinstance(stride, int) and stride < 2 * row else stage.inputs.index(x)
+    return not isinstance(stride, int) or stride >= 2 * row
 
 
 def _turns_of_chunk(stage: Stage, chunks: dict[int, int]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from . import transposed
 from .blocking import Blocking
 from .grouping import Nest
 from .index_math import Index, ceildiv, maximum, mul
-from .schedule import Schedule, Target
+from .schedule import Schedule
 from .sharing import box_units, known
 from .stage import Stage
 
@@ -25,9 +25,16 @@ _BOX_VECTORS = 4
 
 
 def box_sizes(
-    nest: Nest, schedules: list[Schedule], blocking: Blocking | None, cores: int
+    nest: Nest,
+    schedules: list[Schedule],
+    blocking: Blocking | None,
+    cores: int,
+    wanted: tuple[int, ...] | None = None,
 ) -> list[tuple[Index, int]]:
-    """Return (extent, box size) for each common loop."""
+    """Return (extent, box size) for each common loop: the `wanted` sizes, or those of the rules."""
+    if wanted is not None:
+        extents = [nest.stages[0].extents[dim] for dim in nest.common[0]]
+        return list(zip(extents, wanted, strict=True))
     boxes: list[tuple[Index, int]] = []
     single = len(nest.stages) == 1
     first = nest.stages[0]
@@ -181,9 +188,7 @@ def _tiles(nest: Nest, schedules: list[Schedule]) -> dict[int, int]:
     return tiles
 
 
-def task_order(
-    nest: Nest, schedules: list[Schedule], target: Target, blocking: Blocking | None
-) -> list[int]:
+def task_order(nest: Nest, schedules: list[Schedule], blocking: Blocking | None) -> list[int]:
     """Return the common loops from the outermost task digit to the innermost.
 
     Of a product the rows go outside: those of a box stay in the second cache level while the

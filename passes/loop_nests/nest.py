@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from metadef import ir
+from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 
 from .access import Access, FlatBuffer
 from .block import BlockEmitter, Chunk
-from .blocking import Blocking, block_for_caches, rows_in, rows_size, sums_in, sums_size
+from .blocking import Blocking, rows_in, rows_size, sums_in, sums_size
 from .body import Lanes
-from .boxes import box_sizes, even_sizes, tail_units, task_order
+from .boxes import even_sizes, tail_units
 from .cells import BlockCells, Vector, moved
 from .control import branch, loop
+from .decisions import alone, main_stage
 from .grouping import Nest
 from .index_math import (
     Index,
@@ -33,6 +35,7 @@ from .index_math import (
     sub,
     value,
 )
+from .legality import decide_legally
 from .memory import CellMemory, Point, masked, needs_known_tail
 from .padding import edge_taps, whole_outputs
 from .prefetch import NextRows, Prefetch, next_box, next_panel, next_rows
@@ -41,7 +44,7 @@ from .row_copy import copy_rows
 from .schedule import Schedule, Target, choose
 from .stage import Inside, Stage
 from .tasks import Threads
-from .window_tile import WindowTile, window_tile
+from .window_tile import WindowTile
 
 # A nest of fewer points is over before another thread could help.
 _FEW_POINTS = 1 << 18
@@ -60,18 +63,18 @@ class NestEmitter:
     entry: ir.Block
     streamed: frozenset[ir.Value] = frozenset()
 
-    def emit(self, nest: Nest) -> bool:
-        """Build one nest: tasks, boxes, stages; tell whether all that loops has lanes."""
-        windows = window_tile(nest.stages[0], self.target) if len(nest.stages) == 1 else None
-        if windows is not None:
-            self._windows_from_tiles(windows)
+    def emit(self, nest: Nest, wanted: KernelChoice = BY_RULE) -> bool:
+        """Build one nest: tasks, boxes, stages; tell whether all that loops has lanes.
+
+        Raises:
+            MetadefError: what is `wanted` of the nest cannot be.
+        """
+        decisions = decide_legally(nest, self.target, wanted)
+        if decisions.windows is not None:
+            self._windows_from_tiles(decisions.windows, wanted.parts)
             return True
-        schedules = [choose(s, s.extents, self.target) for s in nest.stages]
-        blocking = None
-        if len(nest.stages) == 1:
-            blocking = block_for_caches(nest.stages[0], schedules[0], self.target)
-        boxes = box_sizes(nest, schedules, blocking, self.target.cores)
-        order = task_order(nest, schedules, self.target, blocking)
+        schedules, blocking, boxes = decisions.schedules, decisions.blocking, decisions.boxes
+        order = decisions.order
         counts = [ceildiv(extent, size) for extent, size in boxes]
         sizes = even_sizes(nest, schedules, boxes, counts)
         units = tail_units(nest, schedules, boxes)
@@ -79,15 +82,16 @@ class NestEmitter:
         sums, rows = self._chunk_tiles(nest.stages[0], blocking)
 
         following = (order[-1], sizes[order[-1]]) if order else None
+        main = main_stage(nest)
 
         def box(bases: list[Index], turns: list[Index]) -> None:
             if blocking is not None:
                 self._product(nest.stages[0], schedules[0], blocking, bases, turns, sums, rows)
             else:
-                self._box(nest, schedules, bases, turns, private, following)
+                self._box(nest, schedules, bases, turns, private, following, main, wanted)
 
         extents = [extent for extent, _ in boxes]
-        self._tasks(nest.stages, extents, sizes, counts, order, units, box)
+        self._tasks(nest.stages, extents, sizes, counts, order, units, box, wanted.parts)
         for tile in [*private.values(), sums, rows]:
             if tile is not None and tile.heap is not None:
                 ir.memref.dealloc(tile.heap)
@@ -96,7 +100,7 @@ class NestEmitter:
             for stage, schedule in zip(nest.stages, schedules, strict=True)
         )
 
-    def _windows_from_tiles(self, windows: WindowTile) -> None:
+    def _windows_from_tiles(self, windows: WindowTile, parts: int | None) -> None:
         """Build the nest of a stage that reads the windows of each box in a tile."""
         stage, dims = windows.stage, windows.stage.parallel_dims
         tile = windows.cleared(self.entry)
@@ -112,7 +116,7 @@ class NestEmitter:
 
         order = list(range(len(dims)))
         units: list[int | None] = [None] * len(dims)
-        self._tasks([stage], extents, sizes, counts, order, units, box)
+        self._tasks([stage], extents, sizes, counts, order, units, box, parts)
         if tile.heap is not None:
             ir.memref.dealloc(tile.heap)
 
@@ -125,6 +129,7 @@ class NestEmitter:
         order: list[int],
         units: list[int | None],
         box: Callable[[list[Index], list[Index]], None],
+        parts: int | None,
     ) -> None:
         """Loop over this thread's boxes, numbered with the last of `order` fastest."""
         total: Index = 1
@@ -140,7 +145,8 @@ class NestEmitter:
                 at[order[0]] = left
             self._split_tails(extents, sizes, units, at, box)
 
-        self.threads.run(total, one_task, is_short=_is_short(stages, total, self.target.cores))
+        is_short = _is_short(stages, total, self.target.cores)
+        self.threads.run(total, one_task, is_short=is_short, parts=parts)
 
     def _chunk_tiles(
         self, stage: Stage, blocking: Blocking | None
@@ -207,9 +213,11 @@ class NestEmitter:
         sizes: list[Index],
         private: dict[ir.Value, PrivateTile],
         following: tuple[int, Index] | None,
+        main: Stage,
+        wanted: KernelChoice,
     ) -> None:
         """Run every stage over the box at `bases`; `following` is the loop that goes on to the next
-        box, and its step."""
+        box, and its step. What is `wanted` is so of the stage `main`."""
         by_flat = {self.flat(buffer).flat: tile for buffer, tile in private.items()}
         for s, stage in enumerate(nest.stages):
             bounds: list[tuple[Index, Index]] = [(0, e) for e in stage.extents]
@@ -218,9 +226,9 @@ class NestEmitter:
             local = localise(stage, nest.common[s], bases, by_flat)
             schedule = schedules[s]
             if len(nest.stages) > 1:
-                # One core has the whole box.
-                alone = replace(self.target, cores=1)
-                schedule = choose(local, tuple(e for _, e in bounds), alone)
+                extents = tuple(e for _, e in bounds)
+                own = wanted if stage is main else BY_RULE
+                schedule = choose(local, extents, alone(self.target), own)
             ahead = (
                 next_box(nest.stages[: s + 1], nest.common[: s + 1], *following)
                 if following

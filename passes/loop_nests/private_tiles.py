@@ -28,29 +28,48 @@ def private_tiles(
     nest: Nest, boxes: list[tuple[Index, int]], entry: ir.Block
 ) -> dict[ir.Value, PrivateTile]:
     """Give each private buffer a tile of this thread's own."""
-    tiles: dict[ir.Value, PrivateTile] = {}
-    for buffer in nest.private:
-        for s, stage in enumerate(nest.stages):
-            outputs = stage.epilogue.outputs if stage.epilogue else stage.outputs
-            for x, written in zip(outputs, stage.writes, strict=True):
-                if written == buffer and buffer not in tiles:
-                    tiles[buffer] = _tile(stage, x, nest.common[s], boxes, entry)
-    return tiles
+    return {
+        buffer: private_tile(x.element, _size(steps, boxes), entry)
+        for buffer, x, steps in _written(nest)
+    }
 
 
-def _tile(
-    stage: Stage,
-    x: Access,
-    common: list[int],
-    boxes: list[tuple[Index, int]],
-    entry: ir.Block,
-) -> PrivateTile:
-    """Return memory for one box of what `x` writes, laid out by the buffer's own strides."""
+def private_bytes(nest: Nest, boxes: list[tuple[Index, int]]) -> int:
+    """Return the bytes of those tiles whose size is known when the code is built."""
+    total = 0
+    for _, x, steps in _written(nest):
+        if all(isinstance(n, int) for step in steps for n in step[1:]):
+            size = _size(steps, boxes)
+            total += int(x.element.width) // 8 * (size if isinstance(size, int) else 0)
+    return total
+
+
+_Step = tuple[int | None, Index, Index]
+"""A loop of a stage that writes a tile: the common loop that it is, its extent, its stride."""
+
+
+def _written(nest: Nest) -> list[tuple[ir.Value, Access, list[_Step]]]:
+    """Return for each private buffer how the first stage that writes it walks it."""
+    found: dict[ir.Value, tuple[ir.Value, Access, list[_Step]]] = {}
+    for stage, common in zip(nest.stages, nest.common, strict=True):
+        outputs = stage.epilogue.outputs if stage.epilogue else stage.outputs
+        for x, written in zip(outputs, stage.writes, strict=True):
+            if written in nest.private and written not in found:
+                steps: list[_Step] = [
+                    (common.index(d) if d in common else None, stage.extents[d], stride)
+                    for d, stride in enumerate(x.strides)
+                ]
+                found[written] = written, x, steps
+    return [found[buffer] for buffer in nest.private if buffer in found]
+
+
+def _size(steps: list[_Step], boxes: list[tuple[Index, int]]) -> Index:
+    """Return the elements of one box of a buffer, laid out by the buffer's own strides."""
     size: Index = 1
-    for d, stride in enumerate(x.strides):
-        extent = boxes[common.index(d)][1] if d in common else stage.extents[d]
-        size = add(size, mul(sub(extent, 1), stride))
-    return private_tile(x.element, size, entry)
+    for loop, extent, stride in steps:
+        turns = extent if loop is None else boxes[loop][1]
+        size = add(size, mul(sub(turns, 1), stride))
+    return size
 
 
 def private_tile(element: ir.Type, size: Index, entry: ir.Block) -> PrivateTile:

@@ -8,9 +8,10 @@ loaded is used several times. The block fills the register file and leaves the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 
 from metadef import ir
+from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 
 from .access import Access
 from .body import (
@@ -75,6 +76,7 @@ class Schedule:
     """A stage's lanes, rows and block: `vectors` vectors of `width` lanes by `rows` rows.
 
     `lanes` is None for scalar code; `over_reduction` says that lanes run along a reduction dim.
+    Where nothing is reduced, a vector is as wide as `chains` of the device's.
     """
 
     lanes: int | None
@@ -83,6 +85,7 @@ class Schedule:
     vectors: int
     row_dim: int | None
     rows: int
+    chains: int = 1
 
     @property
     def panel(self) -> int:
@@ -90,35 +93,75 @@ class Schedule:
         return self.width * self.vectors
 
 
-def choose(stage: Stage, extents: tuple[Index, ...], target: Target) -> Schedule:
-    """Return the schedule of a stage whose dims run over `extents`."""
+def choose(
+    stage: Stage, extents: tuple[Index, ...], target: Target, wanted: KernelChoice = BY_RULE
+) -> Schedule:
+    """Return the schedule of a stage whose dims run over `extents`.
+
+    What is `wanted` of it is no larger than the stage; otherwise `legality` has seen to it that it
+    can be.
+    """
     width = target.vector_bits // widest_bits(_values(stage))
-    lanes, over_reduction = _choose_lanes(stage, extents, width)
+    lanes, over_reduction = _lanes(stage, extents, width, wanted)
     if lanes is None:
         return Schedule(None, False, 1, 1, None, 1)
     # What is the same in all lanes stays a scalar, and may be wider.
     more = target.vector_bits // widest_bits(_values_along(stage, lanes))
-    if more > width and _choose_lanes(stage, extents, more) == (lanes, over_reduction):
+    if more > width and _lanes(stage, extents, more, wanted) == (lanes, over_reduction):
         width = more
+    most_vectors = _at_most(wanted.vectors, extents[lanes], width)
     if not stage.reduction_dims:
         tile = tile_rows(stage, extents, lanes, width)
         if tile is not None:
             return Schedule(lanes, False, width, 1, tile, width)
-        wide = width * _chains(stage, extents[lanes], lanes, width)
-        return Schedule(lanes, False, wide, 1, None, 1)
+        chains = most_vectors or _chains(stage, extents[lanes], lanes, width)
+        return Schedule(lanes, False, width * chains, 1, None, 1, chains)
     row_dim = _choose_rows(stage, extents, lanes)
+    rows = None if row_dim is None else _at_most(wanted.rows, extents[row_dim], 1)
     if over_reduction:
-        rows = _even_block(extents[row_dim], 4) if row_dim is not None else 1
-        return Schedule(
-            lanes, True, width, 4 if rows == 1 else 2 if rows == 2 else 1, row_dim, rows
-        )
-    vectors = _vectors(stage, extents[lanes], lanes, width)
+        rows = rows or (even_block(extents[row_dim], 4) if row_dim is not None else 1)
+        vectors = wanted.vectors or (4 if rows == 1 else 2 if rows == 2 else 1)
+        return Schedule(lanes, True, width, vectors, row_dim, rows)
+    vectors = most_vectors or _vectors(stage, extents[lanes], lanes, width)
     if row_dim is None:
-        vectors *= _panels_at_once(stage, extents[lanes], lanes, width * vectors, target)
+        if most_vectors is None:
+            vectors *= _panels_at_once(stage, extents[lanes], lanes, width * vectors, target)
         return Schedule(lanes, False, width, vectors, None, 1)
+    most = min(_MAX_ROWS, most_rows(stage, row_dim, lanes, vectors, target))
+    return Schedule(
+        lanes, False, width, vectors, row_dim, rows or even_block(extents[row_dim], most)
+    )
+
+
+def most_rows(stage: Stage, row_dim: int, lanes: int, vectors: int, target: Target) -> int:
+    """Return the rows whose sums, with what they are made of, fill the vector registers."""
     spare = 2 if _reused_rows(stage, row_dim, lanes) else 1
-    most = min(_MAX_ROWS, (target.vector_registers - vectors - spare) // vectors)
-    return Schedule(lanes, False, width, vectors, row_dim, _even_block(extents[row_dim], most))
+    return (target.vector_registers - vectors - spare) // vectors
+
+
+def possible_lanes(
+    stage: Stage, extents: tuple[Index, ...], target: Target, *, within: float = inf
+) -> list[int]:
+    """Return the dims that can be the lanes' of a stage, that of the rules first; those whose price
+    is `within` so many times the least."""
+    width = target.vector_bits // widest_bits(_values(stage))
+    prices = sorted(_lane_prices(stage, extents, width))
+    return [-negative for price, _, negative in prices if price <= within * prices[0][0]]
+
+
+def _lanes(
+    stage: Stage, extents: tuple[Index, ...], width: int, wanted: KernelChoice
+) -> tuple[int | None, bool]:
+    if wanted.lanes is None:
+        return _choose_lanes(stage, extents, width)
+    return wanted.lanes, stage.reduction[wanted.lanes]
+
+
+def _at_most(wanted: int | None, extent: Index, unit: int) -> int | None:
+    """Return how many parts of `unit` are wanted, at most all that there are."""
+    if wanted is None or not isinstance(extent, int):
+        return wanted
+    return min(wanted, max(1, -(-extent // unit)))
 
 
 def combiners(stage: Stage) -> list[Combiner | None]:
@@ -181,9 +224,22 @@ def _is_greatest(op: ir.Operation, running: ir.Value) -> bool:
 
 
 def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple[int | None, bool]:
+    prices = _lane_prices(stage, extents, width)
+    if not prices:
+        return None, False
+    # Equal prices: lanes along a parallel dim, and the innermost of those.
+    _, over_reduction, negative = min(prices)
+    return -negative, over_reduction
+
+
+def _lane_prices(
+    stage: Stage, extents: tuple[Index, ...], width: int
+) -> list[tuple[float, bool, int]]:
+    """Return for each dim that can be the lanes' its price, whether it is reduced, and minus its
+    number."""
     bodies = [stage.body] + ([stage.epilogue.body] if stage.epilogue else [])
     if width < 2 or not all(is_vectorizable(b) for b in bodies):
-        return None, False
+        return []
     folds = all(c is not None or not stage.accumulates(k) for k, c in enumerate(combiners(stage)))
     candidates: list[tuple[float, bool, int]] = []
     for d, extent in enumerate(extents):
@@ -200,11 +256,7 @@ def _choose_lanes(stage: Stage, extents: tuple[Index, ...], width: int) -> tuple
         if over_reduction:
             price += _price_of_fold(stage, extents, d, width)
         candidates.append((price, over_reduction, -d))
-    if not candidates:
-        return None, False
-    # Equal prices: lanes along a parallel dim, and the innermost of those.
-    _, over_reduction, negative = min(candidates)
-    return -negative, over_reduction
+    return candidates
 
 
 def _price(
@@ -340,7 +392,7 @@ def _chains(stage: Stage, extent: Index, lanes: int, width: int) -> int:
     return count
 
 
-def _even_block(extent: Index, most: int) -> int:
+def even_block(extent: Index, most: int) -> int:
     """Split `extent` rows in the fewest blocks of at most `most`, as even as can be."""
     if not isinstance(extent, int):
         return min(12, most)

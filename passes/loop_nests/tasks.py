@@ -18,8 +18,8 @@ from metadef.passes._kernel_abi import ALIGNMENT
 from .control import loop
 from .index_math import Index, add, div, maximum, minimum, mul, rem, sub, value
 
-# A share is taken in about so many parts: the last one is what threads wait for.
-_PARTS = 64
+#: A share is taken in about so many parts: the last one is what threads wait for.
+PARTS = 64
 # 64-bit words from one counter to the next, so that no two are in a cache line.
 _SPACING = ALIGNMENT // 8
 
@@ -44,7 +44,14 @@ class Threads:
         done = [div(mul(tid, total), self.count) for tid in (first, add(first, 1))]
         return done[0], done[1]
 
-    def run(self, total: Index, task: Callable[[ir.Value], None], *, is_short: bool) -> None:
+    def run(
+        self,
+        total: Index,
+        task: Callable[[ir.Value], None],
+        *,
+        is_short: bool,
+        parts: int | None = None,
+    ) -> None:
         """Build the loop over this thread's tasks; a short one is not worth the counters."""
 
         def one(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
@@ -59,7 +66,7 @@ class Threads:
         def of_owner(turn: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             owner = rem(add(self.tid, turn), self.count)
             first, end = self.share(total, owner)
-            part = maximum(div(sub(end, first), _PARTS), 1)
+            part = maximum(div(sub(end, first), parts or PARTS), 1)
             at = mul(add(mul(number, self.count), owner), _SPACING)
             self._until(lambda: add(first, self._take(at, part)), end, part, one)
             return []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from metadef import ir
+from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 
 from .access import Access
 from .body import Lanes, constant_splat
@@ -105,6 +106,11 @@ class WindowTile:
         w = self.along
         return min(w.extent, _reach(self.stage, w, _int(self.stage.extents[w.output])) + w.start)
 
+    @property
+    def bytes(self) -> int:
+        """The bytes of the tile of a box."""
+        return self._rows(self.box) * self._row * int(self._source.element.width) // 8
+
     def _rows(self, box: dict[int, int]) -> int:
         w = self.across
         return 1 if w is None else _reach(self.stage, w, box[w.output])
@@ -168,7 +174,7 @@ class WindowTile:
         return load_contiguous(x.buffer, x.element, value(address), lanes).value
 
 
-def window_tile(stage: Stage, target: Target) -> WindowTile | None:
+def window_tile(stage: Stage, target: Target, wanted: KernelChoice = BY_RULE) -> WindowTile | None:
     """Return the tile of a sum over windows that are strided, or cross an edge, along the lanes.
 
     None for any other stage: with windows over more than rows and columns, with sums over more than
@@ -186,7 +192,7 @@ def window_tile(stage: Stage, target: Target) -> WindowTile | None:
         e if stage.reduction[d] or d in windowed else 1 for d, e in enumerate(stage.extents)
     )
     near = _reading(stage, number, _in_tile(x, along, across, unit))
-    schedule = choose(near, extents, target)
+    schedule = choose(near, extents, target, replace(wanted, lanes=None))
     if schedule.lanes != along.output or schedule.over_reduction:
         return None
     box = {d: _int(extents[d]) for d in stage.parallel_dims}
@@ -194,6 +200,8 @@ def window_tile(stage: Stage, target: Target) -> WindowTile | None:
     rows = None if across is None else tile.rows_of_box(target)
     if across is None or rows is None:
         return tile if across is None else None
+    if wanted.tiles is not None:
+        rows = wanted.tiles[list(box).index(across.output)]
     return replace(tile, box=box | {across.output: rows})
 
 

@@ -1,0 +1,1 @@
+"""Execution plans: how a model runs on a device, as plain data."""
