@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,18 +20,22 @@ from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.winograd_input import winograd_input
 from metadef.dialects.metadef.ops.winograd_output import winograd_output
 from metadef.dialects.metadef.shapes import shape_of
-from metadef.dialects.metadef.winograd import WINDOW, transforms
+from metadef.dialects.metadef.winograd import LEAST_CHANNELS, WINDOW, transforms
 from metadef.forms import FRONT
 from metadef.pipeline import Pass
 from metadef.symbolic import Dim, product
 
 from ._buffers import values_known_once
 from ._kernel_abi import SYMBOLS
+from ._planned import has_plan, note_decision, wanted
 from ._reshapes import reshaped
+from ._structure import operation_key
 
-#: a convolution's attribute that says which way, against the cost: what a plan writes
+#: a convolution's attribute that says which way, against the cost
 ALGORITHM = "metadef.algorithm"
-ALGORITHMS = ("direct", "winograd")
+ALGORITHMS = DIRECT, WINOGRAD = "direct", "winograd"
+#: what a plan calls such decisions
+KIND = "convolution"
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,9 @@ class ChooseConvolutions(Pass):
     For f32 in nhwc with weights known once, one group, windows one apart and without holes, H and
     W static. `cost/convolution.py` compares by the module's `device.spec` (without one nothing is
     chosen), a symbol counting as its least value: few tiles leave little to share the larger
-    weights. `metadef.algorithm = "direct"` or `"winograd"` on a convolution overrides the cost.
+    weights. What a convolution's `metadef.algorithm` says overrides the cost: `"direct"`,
+    `"winograd"`, or `"winograd(4)"` with the side of the tiles. So does the module's
+    `metadef.plan` (see `_planned.py`), of which what cannot be is passed over.
 
     Rounding: fewer products are summed than directly, and the transforms enlarge their error.
     Against double precision, on random images, tiles of 2 are 0.2 to 1.1 times as far off as eager,
@@ -77,20 +84,27 @@ class ChooseConvolutions(Pass):
             once = values_known_once(block)
             for op in list(block.operations):
                 if op.operation.name == "metadef.conv":
-                    _choose(op, once, spec, least)
+                    _choose(module, op, once, spec, least)
 
 
-def _choose(op: Any, once: set[ir.Value], spec: DeviceSpec | None, least: dict[str, int]) -> None:
-    """Replace a convolution where that is wanted, by its attribute or its cost."""
-    forced = _algorithm(op)
+def _choose(
+    module: ir.Operation,
+    op: Any,
+    once: set[ir.Value],
+    spec: DeviceSpec | None,
+    least: dict[str, int],
+) -> None:
+    """Replace a convolution where that is wanted: by its attribute, the plan, or its cost."""
     problem = _problem(op, once)
-    if forced == "winograd" and (problem is not None or spec is None):
-        raise _error(op, f"needs {problem or 'a device.spec on the module'}")
-    if problem is not None or spec is None or forced == "direct":
-        return
-    conv = _convolution(op, least)
-    tile = cheapest_tile(conv, spec)
-    if forced is None and winograd_cycles(conv, tile, spec) >= direct_cycles(conv, spec):
+    if problem is None and spec is None:
+        problem = "a device.spec on the module"
+    if ALGORITHM in op.operation.attributes:
+        tile = _side(text(op, ALGORITHM), op, problem, least, spec)
+    elif has_plan(module):
+        tile = _planned_side(module, op, problem, least, spec)
+    else:
+        tile = None if problem is not None else _cheapest_side(_convolution(op, least), spec)
+    if tile is None:
         return
     with ir.InsertionPoint(op), op.location:
         new = _by_tiles(op, tile)
@@ -98,20 +112,71 @@ def _choose(op: Any, once: set[ir.Value], spec: DeviceSpec | None, least: dict[s
     op.operation.erase()
 
 
-def _algorithm(op: Any) -> str | None:
-    """Return what the convolution's attribute says, if it has one."""
-    if ALGORITHM not in op.operation.attributes:
+def _planned_side(
+    module: ir.Operation,
+    op: Any,
+    problem: str | None,
+    least: dict[str, int],
+    spec: DeviceSpec | None,
+) -> int | None:
+    """Return the side of the tiles by the module's plan, or by cost where that wants nothing that
+    can be; None: computed directly. Note the decision, where there is one."""
+    key = operation_key(op)
+    choices = wanted(module, KIND, key)
+    refused = []
+    tile = None if problem is not None else _cheapest_side(_convolution(op, least), spec)
+    for choice in choices:
+        try:
+            tile = _side(choice, op, problem, least, spec)
+            break
+        except MetadefError as error:
+            refused.append(str(error))
+    if problem is None or choices:
+        chosen = DIRECT if tile is None else f"{WINOGRAD}({tile})"
+        note_decision(module, KIND, key, op, chosen, refused)
+    return tile
+
+
+def _cheapest_side(conv: Convolution, spec: DeviceSpec | None) -> int | None:
+    """Return the side of the tiles that cost least, None where windows cost less."""
+    assert spec is not None
+    tile = cheapest_tile(conv, spec)
+    return tile if winograd_cycles(conv, tile, spec) < direct_cycles(conv, spec) else None
+
+
+def _side(
+    algorithm: str, op: Any, problem: str | None, least: dict[str, int], spec: DeviceSpec | None
+) -> int | None:
+    """Return the side of the tiles that an algorithm says, None for windows.
+
+    Raises:
+        MetadefError: no such algorithm, or it cannot be used here.
+    """
+    if algorithm == DIRECT:
         return None
-    algorithm = text(op, ALGORITHM)
-    if algorithm not in ALGORITHMS:
-        raise _error(op, f"is none of {', '.join(ALGORITHMS)}{near_names(algorithm, ALGORITHMS)}")
-    return algorithm
+    match = re.fullmatch(rf"{WINOGRAD}(?:\((\d+)\))?", algorithm)
+    if match is None:
+        near = near_names(algorithm, ALGORITHMS)
+        raise _error(op, algorithm, f"is none of {', '.join(ALGORITHMS)}, winograd(TILE){near}")
+    if problem is not None:
+        raise _error(op, algorithm, f"needs {problem}")
+    conv = _convolution(op, least)
+    if match[1] is None:
+        assert spec is not None
+        return cheapest_tile(conv, spec)
+    tile = int(match[1])
+    if tile not in LEAST_CHANNELS:
+        sides = ", ".join(map(str, LEAST_CHANNELS))
+        raise _error(op, algorithm, f"needs tiles of {sides}, got {tile}")
+    if conv.channels < LEAST_CHANNELS[tile]:
+        rule = f"{LEAST_CHANNELS[tile]} channels to be accurate, got {conv.channels}"
+        raise _error(op, algorithm, f"needs at least {rule}")
+    return tile
 
 
-def _error(op: Any, problem: str) -> MetadefError:
-    algorithm = op.operation.attributes[ALGORITHM]
+def _error(op: Any, algorithm: str, problem: str) -> MetadefError:
     place = location_text(op.location)
-    return MetadefError(f"'metadef.conv' op: {ALGORITHM} = {algorithm} {problem}; from {place}")
+    return MetadefError(f"'metadef.conv' op: {ALGORITHM} = \"{algorithm}\" {problem}; from {place}")
 
 
 def _problem(op: Any, once: set[ir.Value]) -> str | None:
