@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metadef.frontend.compiled_model import CompiledModel
     from metadef.frontend.options import Options
     from metadef.frontend.report import Check, Progress
+    from metadef.plan.plan import ExecutionPlan
 
 
 def compile(
@@ -27,20 +28,23 @@ def compile(
     print_ir_after_all: bool = False,
     ir_dir: str | Path | None = None,
     progress: Progress | None = None,
+    plan: ExecutionPlan | str | Path | None = None,
 ) -> CompiledModel:
     """Compile a model for example arguments; return a callable that takes arguments like them.
 
     `dynamic_shapes` names the dims that may vary, as in torch.export. `device` is a
     descriptor, its JSON file, or the name of a shipped one; without it, this machine. Ops that
     nobody can lower run in torch, with a warning, or raise with `fallback="error"`.
-    `progress(stage, done, total)` is called as it goes.
+    `progress(stage, done, total)` is called as it goes. What a `plan`, or its JSON file, has for
+    the model goes before the compiler's own rules; what of it cannot be is left to them, with a
+    warning.
 
     Raises:
         MetadefError: the model cannot be exported or compiled; says where and what to do.
     """
     from metadef.frontend.compiled_model import compile_model
 
-    options = _options(device, threads, fallback, print_ir_after_all, ir_dir)
+    options = _options(device, threads, fallback, print_ir_after_all, ir_dir, plan)
     return compile_model(module, args, kwargs, dynamic_shapes, options, progress)
 
 
@@ -72,6 +76,7 @@ def _options(
     fallback: str,
     print_ir_after_all: bool,
     ir_dir: str | Path | None,
+    plan: ExecutionPlan | str | Path | None = None,
 ) -> Options:
     from metadef.frontend.options import default_options
 
@@ -81,4 +86,5 @@ def _options(
         fallback=fallback,
         print_ir_after_all=print_ir_after_all,
         ir_dir=None if ir_dir is None else Path(ir_dir),
+        plan=plan,
     )

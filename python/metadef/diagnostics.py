@@ -11,6 +11,10 @@ class MetadefError(Exception):
     """Base of every error caused by a user's input; a broken invariant of ours is an assert."""
 
 
+class MetadefWarning(UserWarning):
+    """Something works, but not the way one would hope."""
+
+
 class ShapeInferenceError(MetadefError):
     """An op has no shape rule, or its operands' shapes contradict the rule."""
 
@@ -25,6 +29,10 @@ class InputError(MetadefError):
 
 class PipelineError(MetadefError):
     """A pass failed; says which, and how to reproduce it."""
+
+
+class PlanError(MetadefError):
+    """An execution plan is malformed, or says what cannot be."""
 
 
 class DeviceError(MetadefError):

@@ -114,7 +114,9 @@ def test_mutated_inputs_and_graph_breaks() -> None:
 
 
 def test_unknown_options_are_refused() -> None:
-    with pytest.raises(MetadefError, match="backend option 'speed': expected threads or fallback"):
+    with pytest.raises(
+        MetadefError, match="backend option 'speed': expected threads, fallback or plan"
+    ):
         backend(torch.fx.symbolic_trace(nn.ReLU()), [torch.ones(1)], options={"speed": 11})
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 import metadef
-from metadef.diagnostics import UnsupportedOpError
+from metadef.diagnostics import MetadefWarning, UnsupportedOpError
 from metadef.frontend.export import export
-from metadef.frontend.partition import MetadefWarning, partition
+from metadef.frontend.partition import partition
 from metadef.frontend.support import Support
 
 

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 import metadef
 from metadef.cli.main import main
 from metadef.device.figures import Figure, Figures
-from metadef.diagnostics import InputError, MetadefError
+from metadef.diagnostics import InputError, MetadefError, MetadefWarning
 from metadef.frontend.compiled_model import CompiledModel
-from metadef.frontend.partition import MetadefWarning
 from metadef.measure import limits as measuring
 from metadef.profiling.profile import Profile
 from metadef.profiling.roofline_page import roofline_page

@@ -120,6 +120,7 @@ def _build(model: Model, request: dict[str, Any]) -> Any:
         threads=request["threads"],
         device=request["device"],
         fallback=request["fallback"],
+        plan=request["plan"],
     )
     return bind_to(compiled)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from metadef import __version__
-from metadef.cli.commands import bench, check, compile, device, explain, profile, run
+from metadef.cli.commands import bench, check, compile, device, explain, plan, profile, run
 from metadef.cli.usage import Parser, UsageError, add_commands
 from metadef.diagnostics import MetadefError
 
@@ -21,6 +21,7 @@ _COMMANDS = {
     "explain": explain,
     "profile": profile,
     "device": device,
+    "plan": plan,
 }
 
 

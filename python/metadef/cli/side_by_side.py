@@ -96,6 +96,7 @@ def measure(
     slice_seconds: float = 0.2,
     device: str | None = None,
     fallback: str = "eager",
+    plan: str | None = None,
     build_timeout: float = 600,
     warm: bool = False,
     traffic: int = 0,
@@ -103,9 +104,9 @@ def measure(
 ) -> list[Measured]:
     """Build each job of the model that `load_model` knows by name, then measure all in turn.
 
-    Results are compared with those of the first job of eager, where it is there. `device` and
-    `fallback` are for Metadef; with `warm` it is compiled once more, from the cache that it left.
-    A job `limits` measures the machine, and copies that move `traffic` bytes.
+    Results are compared with those of the first job of eager, where it is there. `device`,
+    `fallback` and `plan` are for Metadef; with `warm` it is compiled once more, from the cache that
+    it left. A job `limits` measures the machine, and copies that move `traffic` bytes.
 
     Raises:
         UsageError, MetadefError: the model cannot be loaded.
@@ -118,6 +119,7 @@ def measure(
             "reference": str(folder / "reference.pt"),
             "device": device,
             "fallback": fallback,
+            "plan": plan,
             "traffic": traffic,
         }
         processes = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,9 @@ from metadef.codegen.workers import WORKERS, WorkerCrash
 from metadef.device.attribute import ATTRIBUTE, attribute_of
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, PipelineError
+from metadef.passes._kernel_choice import set_choice
 from metadef.pipelines import pipeline_text
+from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 from metadef.runtime.back_graph import Arena
 from metadef.runtime.back_graph_reader import read_plan
 from metadef.runtime.cache import Cache
@@ -65,7 +67,35 @@ def compile_kernels(
             see it happen again.
     """
     sources = kernel_sources(module, spec)
-    report = on_kernel or (lambda name, cached: None)
+    settings = Settings(cache, jobs, on_kernel or (lambda name, cached: None), keep_failures)
+    compiled = compile_sources(sources, settings, meanwhile)
+    return {s.name: replace(compiled[s.key], name=s.name, key=s.key) for s in sources}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How kernels are compiled: see `compile_kernels`."""
+
+    cache: Cache
+    jobs: int
+    report: OnKernel
+    keep_failures: bool
+
+
+def compile_sources(
+    sources: Iterable[KernelSource],
+    settings: Settings,
+    meanwhile: Callable[[], object] = lambda: None,
+    failures: dict[str, MetadefError] | None = None,
+) -> dict[str, CompiledKernel]:
+    """Return the compiled kernels by key, from the cache or by workers.
+
+    Those that cannot be compiled are left out and their errors put into `failures`, if it is given.
+
+    Raises:
+        MetadefError: a kernel cannot be compiled.
+    """
+    cache, report = settings.cache, settings.report
     compiled: dict[str, CompiledKernel] = {}
     missing: dict[str, KernelSource] = {}
     for source in sources:
@@ -77,20 +107,26 @@ def compile_kernels(
         else:
             compiled[source.key] = CompiledKernel.from_bytes(source.name, content)
             report(source.name, True)
-    executor = ThreadPoolExecutor(max(1, min(jobs, len(missing))))
+    executor = ThreadPoolExecutor(max(1, min(settings.jobs, len(missing))))
     try:
         # The largest first: the last to finish should be small.
         order = sorted(missing.values(), key=lambda source: -len(source.text))
-        futures = {executor.submit(_compile, s, keep_failures): s for s in order}
+        futures = {executor.submit(_compile, s, settings.keep_failures): s for s in order}
         meanwhile()
         for future in as_completed(futures):
             source = futures[future]
-            kernel = compiled[source.key] = future.result()
+            try:
+                kernel = compiled[source.key] = future.result()
+            except MetadefError as error:
+                if failures is None:
+                    raise
+                failures[source.key] = error
+                continue
             cache.put(source.key, kernel.to_bytes())
             report(source.name, False)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-    return {s.name: replace(compiled[s.key], name=s.name, key=s.key) for s in sources}
+    return compiled
 
 
 def warm_up(jobs: int = 2) -> None:
@@ -100,29 +136,48 @@ def warm_up(jobs: int = 2) -> None:
 
 def kernel_sources(module: ir.Module, spec: DeviceSpec) -> list[KernelSource]:
     """Return the text and the key of each kernel that the back graph dispatches."""
-    sources = []
-    for op, claims_noalias in _kernels(module):
-        with module.context, ir.Location.unknown():
-            text = _kernel_text(op, spec, claims_noalias)
-        key = hashlib.sha256(f"{compiler_version()}\n{text}".encode()).hexdigest()
-        sources.append(KernelSource(op.name.value, text, key, _first_location(op)))
-    return sources
+    return [
+        kernel_source(op, spec, claims_noalias) for op, claims_noalias in dispatched_kernels(module)
+    ]
 
 
-def kernel_modules(module: ir.Module, spec: DeviceSpec) -> dict[str, ir.Module]:
-    """Return each kernel that the back graph dispatches as what is compiled for it, to be read.
+def kernel_source(
+    function: ir.OpView, spec: DeviceSpec, claims_noalias: bool, choice: KernelChoice = BY_RULE
+) -> KernelSource:
+    """Return the text and the key of a kernel under a choice."""
+    with function.context, ir.Location.unknown():
+        text = _kernel_text(function, spec, claims_noalias, choice)
+    return KernelSource(function.name.value, text, _key_of(text), _first_location(function))
+
+
+def under_choice(source: KernelSource, choice: KernelChoice) -> KernelSource:
+    """Return a kernel under a choice, as `kernel_source` does."""
+    with ir.make_context(), ir.Location.unknown():
+        module = ir.Module.parse(source.text)
+        (function,) = module.body.operations
+        set_choice(function, choice)
+        text = _text_of(module)
+    return replace(source, text=text, key=_key_of(text))
+
+
+def kernel_modules(
+    module: ir.Module, spec: DeviceSpec, choices: Mapping[str, KernelChoice] | None = None
+) -> dict[str, ir.Module]:
+    """Return each kernel that the back graph dispatches as what is compiled for it, to be read,
+    under its choice in `choices`.
 
     Its function keeps its name and the locations of the model, which the text for compilation
     leaves out so that equal kernels are one.
     """
     modules = {}
-    for op, claims_noalias in _kernels(module):
+    for op, claims_noalias in dispatched_kernels(module):
         with module.context, ir.Location.unknown():
-            modules[op.name.value] = _kernel_module(op, spec, claims_noalias)
+            choice = (choices or {}).get(op.name.value, BY_RULE)
+            modules[op.name.value] = _kernel_module(op, spec, claims_noalias, choice)
     return modules
 
 
-def _kernels(module: ir.Module) -> Iterator[tuple[ir.OpView, bool]]:
+def dispatched_kernels(module: ir.Module) -> Iterator[tuple[ir.OpView, bool]]:
     """Yield each kernel function that is dispatched, and whether its buffers never overlap."""
     in_place, used = _dispatched(module)
     for op in module.body.operations:
@@ -142,11 +197,17 @@ def _dispatched(module: ir.Module) -> tuple[set[str], set[str]]:
     return in_place, used
 
 
-def _kernel_text(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) -> str:
+def _kernel_text(
+    function: ir.OpView, spec: DeviceSpec, claims_noalias: bool, choice: KernelChoice
+) -> str:
     """Return a module with `function` alone, under a name that does not tell which it is."""
-    module = _kernel_module(function, spec, claims_noalias)
+    module = _kernel_module(function, spec, claims_noalias, choice)
     (kernel,) = module.body.operations
     kernel.attributes["sym_name"] = ir.StringAttr.get(KERNEL)
+    return _text_of(module)
+
+
+def _text_of(module: ir.Module) -> str:
     text = module.operation.get_asm(
         print_generic_op_form=True, use_local_scope=True, assume_verified=True
     )
@@ -154,13 +215,21 @@ def _kernel_text(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) ->
     return text
 
 
-def _kernel_module(function: ir.OpView, spec: DeviceSpec, claims_noalias: bool) -> ir.Module:
+def _key_of(text: str) -> str:
+    return hashlib.sha256(f"{compiler_version()}\n{text}".encode()).hexdigest()
+
+
+def _kernel_module(
+    function: ir.OpView, spec: DeviceSpec, claims_noalias: bool, choice: KernelChoice
+) -> ir.Module:
     module = ir.Module.create()
     # What code generation does not read stays out of the text, and so out of the key.
     module.operation.attributes[ATTRIBUTE] = attribute_of(spec.for_code_generation())
     kernel = function.operation.clone(ip=ir.InsertionPoint(module.body))
     if "sym_visibility" in kernel.attributes:
         del kernel.attributes["sym_visibility"]
+    if choice != BY_RULE:
+        set_choice(kernel.opview, choice)
     if claims_noalias:
         kernel.attributes["metadef.noalias"] = ir.UnitAttr.get()
     return module

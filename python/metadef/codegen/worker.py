@@ -1,7 +1,8 @@
 """The compiler's worker process, `python -m metadef.codegen.worker`: answers till its input ends.
 
 A request's header has `op`: `build` (`symbol`; the body is a kernel's text) is answered by
-`CompiledKernel.to_bytes()`; `object` (the body is LLVM IR) by object code for this machine. A
+`CompiledKernel.to_bytes()`; `object` (the body is LLVM IR) by object code for this machine;
+`compare` (see `trial`; the body is two object files) by the `difference` of what they compute. A
 failure is answered by a header with `error`, its text, and `kind`: `user` for a MetadefError. It
 never imports torch, and leaves when nobody asks for a while.
 """
@@ -63,6 +64,14 @@ def _serve(request: Message) -> Message:
     operation = request.header["op"]
     if operation == "object":
         return Message({}, object_code(request.body.decode(), host_target()))
+    if operation == "compare":
+        from metadef.codegen.trial import difference
+
+        chosen, default = (
+            request.body[: request.header["split"]],
+            request.body[request.header["split"] :],
+        )
+        return Message({"difference": difference(request.header, chosen, default)})
     assert operation == "build", f"unknown request '{operation}'"
     kernel = build_kernel(
         request.body.decode(),

@@ -51,10 +51,9 @@ def environment() -> dict[str, str]:
 class _Worker:
     process: subprocess.Popen[bytes]
     log: IO[bytes]
-    limit_seconds: float
 
     @staticmethod
-    def start(program: str, limit_seconds: float) -> _Worker:
+    def start(program: str) -> _Worker:
         """Start the module `program`."""
         log = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the process
         process = subprocess.Popen(
@@ -65,9 +64,9 @@ class _Worker:
             env=environment(),
             start_new_session=True,  # Ctrl-C is for the parent, which then ends its workers
         )
-        return _Worker(process, log, limit_seconds)
+        return _Worker(process, log)
 
-    def ask(self, request: Message) -> Message:
+    def ask(self, request: Message, limit_seconds: float) -> Message:
         """Send a request and wait for its answer.
 
         Raises:
@@ -77,7 +76,7 @@ class _Worker:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.log.seek(0)
         self.log.truncate()
-        timer = threading.Timer(self.limit_seconds, self.process.kill)
+        timer = threading.Timer(limit_seconds, self.process.kill)
         timer.daemon = True
         timer.start()
         try:
@@ -93,7 +92,9 @@ class _Worker:
                 raise _WorkerLeft
             self.process.kill()
             killed = not expired and self.process.wait() == -signal.SIGKILL
-            raise (WorkerKilled if killed else WorkerCrash)(self._why(expired))
+            raise (WorkerKilled if killed else WorkerCrash)(
+                self._why(limit_seconds if expired else None)
+            )
         return answer
 
     def end(self) -> None:
@@ -113,7 +114,7 @@ class _Worker:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def _why(self, expired: bool) -> str:
+    def _why(self, expired: float | None) -> str:
         """Say how the process ended, in which stage, and its last words."""
         code = self.process.wait()
         self.log.seek(0)
@@ -121,8 +122,8 @@ class _Worker:
         stages = [line.removeprefix(STAGE_MARK) for line in lines if line.startswith(STAGE_MARK)]
         words = [line for line in lines if line.strip() and not line.startswith(STAGE_MARK)]
         stage = f" in stage '{stages[-1]}'" if stages else ""
-        if expired:
-            return f"no end after {self.limit_seconds:.0f} s{stage}"
+        if expired is not None:
+            return f"no end after {expired:.0f} s{stage}"
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"{how}{stage}" + (f": {words[0]}" if words else "")
 
@@ -139,8 +140,8 @@ class Workers:
         self._lock = threading.Lock()
         self._owner = os.getpid()
 
-    def ask(self, request: Message) -> Message:
-        """Have an idle worker, or a new one, answer a request.
+    def ask(self, request: Message, limit_seconds: float | None = None) -> Message:
+        """Have an idle worker, or a new one, answer a request, within the pool's limit if not said.
 
         Raises:
             WorkerCrash: the worker died of it, or was killed twice.
@@ -149,7 +150,7 @@ class Workers:
         while True:
             try:
                 with self._lend() as worker:
-                    return worker.ask(request)
+                    return worker.ask(request, limit_seconds or self._limit_seconds)
             except _WorkerLeft:
                 continue
             except WorkerKilled:
@@ -188,7 +189,7 @@ class Workers:
             self._idle.append(worker)
 
     def _new(self) -> _Worker:
-        return _Worker.start(self._program, self._limit_seconds)
+        return _Worker.start(self._program)
 
     def _leave_parents_workers(self) -> None:
         """In a forked child, let go of workers that talk to the parent."""

@@ -29,7 +29,7 @@ def validate(data: Any, source: str) -> None:
     # The deepest error says most: its place is the field itself and not a field around it.
     errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
     if errors:
-        raise DeviceError(f"{source}: {_message(errors[0])}")
+        raise DeviceError(f"{source}: {message(errors[0])}")
     for field, rule, value in broken_rules(data):
         raise DeviceError(f"{source}: field '{field}': expected {rule}, got {value}")
 
@@ -42,7 +42,7 @@ def _validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json.loads(text))
 
 
-def _message(error: jsonschema.ValidationError) -> str:
+def message(error: jsonschema.ValidationError) -> str:
     """Say what is wrong: which field, what was expected, what came."""
     field = _field(error.absolute_path)
     inside = f"field '{field}': " if field else ""

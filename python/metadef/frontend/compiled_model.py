@@ -31,13 +31,17 @@ from .kept_model import (
 )
 from .native import NativeGraph, Results
 from .options import Options
-from .part import CompiledGraph, Part, load_kept, plan_of, tell_stages
+from .part import CompiledGraph, Part, load_kept, model_key_of, plan_of, tell_stages
+from .plan_warnings import warn_of_plan
 from .report import Progress, Report, Timeline
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from metadef.plan.decision import Decision
+    from metadef.plan.plan import ExecutionPlan
     from metadef.profiling.profile import Profile
 
+    from .default_plan import PlannableKernel
     from .kernels import KernelSummary
 
 #: calls before a profile's own
@@ -109,7 +113,14 @@ class CompiledModel:
             near = near_names(kernel, names) or f"; the kernels are {', '.join(names)}"
             raise MetadefError(f"no kernel '{kernel}'{near}")
         texts = (
-            stage_text(part.name, part.front.source, stage, self._options.device, kernel)
+            stage_text(
+                part.name,
+                part.front.source,
+                stage,
+                self._options.device,
+                kernel,
+                part.front.decisions,
+            )
             for part in self._parts
         )
         return join_texts(filter(None, texts), stage)
@@ -185,6 +196,38 @@ class CompiledModel:
         )
 
     @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was decided where a plan could have a say; of a model compiled without one, none."""
+        return tuple(decision for part in self._parts for decision in part.front.decisions)
+
+    def default_plan(self) -> ExecutionPlan:
+        """Return what the compiler decides of this model by itself, said in full.
+
+        Raises:
+            MetadefError: it was compiled without a plan, and so without notes; an empty one will do
+                (`frontend.default_plan.empty_plan`).
+        """
+        from .default_plan import default_plan
+
+        if self._options.plan is None:
+            raise MetadefError(
+                "default_plan: expected a model compiled with a plan, which may be empty, got one "
+                "compiled without; pass plan=empty_plan(device)"
+            )
+        return default_plan(self._parts, self._options.device, self.model_key)
+
+    def plannable_kernels(self) -> list[PlannableKernel]:
+        """Return the kernels that a call runs, for a search: each with the choices for it."""
+        from .default_plan import plannable_kernels
+
+        return [k for part in self._parts for k in plannable_kernels(part, self._options.device)]
+
+    @property
+    def model_key(self) -> str:
+        """What a plan calls this model; '' for one compiled without a plan."""
+        return model_key_of(self._parts)
+
+    @property
     def plan(self) -> dict[str, Any]:
         """The execution plan as plain data: the kernels with their keys, and the dispatches."""
         return plan_of(self._parts)
@@ -208,7 +251,8 @@ def compile_model(
     args, kwargs = as_call(args, kwargs)
     with _no_garbage_collection():
         interface, compiled = _compile(module, args, kwargs, dynamic_shapes, options, timeline)
-    report = compiled.report(timeline, interface.weights)
+    report = compiled.report(timeline, interface.weights, options)
+    warn_of_plan(report.plan)
     return CompiledModel(interface, compiled, report, options)
 
 
@@ -222,7 +266,7 @@ def _compile(
 ) -> tuple[Interface, CompiledGraph]:
     looks = None
     if isinstance(module, torch.nn.Module) and not options.printing.is_on:
-        looks = looks_key(module, args, kwargs, dynamic_shapes, options.device)
+        looks = looks_key(module, args, kwargs, dynamic_shapes, options.device, options.plan)
     kept = find_model(options.cache, looks)
     ahead = None
     if kept is not None:

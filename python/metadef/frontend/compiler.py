@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from torch import fx
 
@@ -12,12 +13,14 @@ from metadef import ir
 from metadef.allocator import give_back_memory
 from metadef.codegen.compile import compile_kernels, warm_up
 from metadef.codegen.kernel import CompiledKernel
+from metadef.codegen.planned import compile_planned
 from metadef.codegen.workers import WORKERS
 from metadef.device.attribute import set_device
 from metadef.diagnostics import MetadefError
 from metadef.instrumentation import Printing
 from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of, stage_names
+from metadef.plan.decision import Decision
 from metadef.runtime.back_graph_reader import read_plan
 from metadef.runtime.jit import dispatch_loop
 from metadef.runtime.program import build_program
@@ -25,12 +28,20 @@ from metadef.upstream import forget_managers
 
 from .ahead import Ahead
 from .capture import Capture
-from .graph_cache import Front, compress_texts, find_front, graph_key, keep_front
+from .graph_cache import (
+    Front,
+    compress_texts,
+    find_front,
+    graph_key,
+    keep_front,
+    model_key,
+)
 from .importer import import_graph
 from .native import MixedGraph, NativeGraph, NativePart
 from .options import Options
 from .part import CompiledGraph, Part, load_part, tell_stages
 from .partition import partition, report_fallbacks
+from .planning import front_decisions, tell_front, what_of_kernel
 from .report import Timeline
 from .support import Support
 from .verdict import Verdict
@@ -128,7 +139,10 @@ def _build(
         print_kernels(module, options.device, printing)
     back = module.operation.get_asm(enable_debug_info=True, assume_verified=True)
     front = Front(read_plan(module), tuple(nodes), compress_texts(source, back))
-    kernels, cached = _compile_kernels(module, options, timeline, meanwhile)
+    if options.plan is not None:
+        front = replace(front, model_key=model_key(capture))
+    kernels, cached, decisions = _compile_kernels(module, options, timeline, meanwhile)
+    front = replace(front, decisions=decisions)
     del module, source, back  # room for the weights that the program makes
     return _load_new(capture, name, front, kernels, cached, options, timeline)
 
@@ -151,14 +165,17 @@ def _kept_part(
         part = load_part(name, key, front, capture.weights, options, timeline)
     if part is None:
         with ir.make_context(), ir.Location.unknown():
-            kernels, cached = _compile_kernels(ir.Module.parse(front.back), options, timeline)
+            kernels, cached, decisions = _compile_kernels(
+                ir.Module.parse(front.back), options, timeline
+            )
+        front = replace(front, decisions=decisions)
         part = _load_new(capture, name, front, kernels, cached, options, timeline)
     tell_stages(part, timeline)
     return part
 
 
 def _front_key(capture: Capture, options: Options) -> str | None:
-    return None if options.printing.is_on else graph_key(capture, options.device)
+    return None if options.printing.is_on else graph_key(capture, options.device, options.plan)
 
 
 def _compile_kernels(
@@ -166,8 +183,9 @@ def _compile_kernels(
     options: Options,
     timeline: Timeline,
     meanwhile: Callable[[], object] = lambda: None,
-) -> tuple[dict[str, CompiledKernel], int]:
-    """Compile the kernels of a planned back graph; return how many were in the cache, too."""
+) -> tuple[dict[str, CompiledKernel], int, tuple[Decision, ...]]:
+    """Compile the kernels of a planned back graph; return how many were in the cache, too, and with
+    a plan all decisions."""
     cached = 0
     done = 0
 
@@ -178,16 +196,22 @@ def _compile_kernels(
         timeline.tell("kernels", done, max(done, total))
 
     total = _count_kernels(module)
+    decisions: tuple[Decision, ...] = ()
+    how: Any = {
+        "cache": options.cache,
+        "jobs": options.jobs,
+        "on_kernel": note,
+        "meanwhile": meanwhile,
+    }
     with timeline.stage("kernels"):
-        kernels = compile_kernels(
-            module,
-            options.device,
-            cache=options.cache,
-            jobs=options.jobs,
-            on_kernel=note,
-            meanwhile=meanwhile,
-        )
-    return kernels, cached
+        if options.plan is None:
+            kernels = compile_kernels(module, options.device, **how)
+        else:
+            kernels, made = compile_planned(
+                module, options.device, options.plan, what_of_kernel, **how
+            )
+            decisions = (*front_decisions(module, options.plan), *made)
+    return kernels, cached, decisions
 
 
 def _load_new(
@@ -244,6 +268,8 @@ def _run_front(
         last = time.perf_counter()
 
     set_device(module, options.device)
+    if options.plan is not None:
+        tell_front(module, options.plan)
     PassRunner(printing=printing, lazily=True, on_stage=note).run(module, steps)
     return counts
 

@@ -8,6 +8,7 @@ parameters are inputs like the others, so that an optimizer may change them betw
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -17,6 +18,7 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from metadef.diagnostics import InputError, MetadefError
+from metadef.plan.plan import ExecutionPlan
 
 from .bindings import Source
 from .capture import Capture, capture
@@ -24,6 +26,7 @@ from .compiler import compile_graph
 from .decompositions import training_decompositions
 from .native import NativeGraph, Results, dense
 from .options import Options, default_options
+from .plan_warnings import warn_of_fallbacks
 from .report import Timeline
 from .symbols import SymbolBinder, Symbols, shape_env_of
 from .weights import WeightStore
@@ -35,17 +38,18 @@ def backend(
     *,
     threads: int | None = None,
     fallback: Literal["eager", "error"] = "eager",
+    plan: ExecutionPlan | str | Path | None = None,
     options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """Compile one of Dynamo's graphs; the entry point of `torch.compile(backend="metadef")`.
 
-    `options` is the dict of `torch.compile(options=)`: `threads` and `fallback`.
+    `options` is the dict of `torch.compile(options=)`: `threads`, `fallback` and `plan`.
     """
-    settings = {"threads": threads, "fallback": fallback, **(options or {})}
-    unknown = set(settings) - {"threads", "fallback"}
+    settings = {"threads": threads, "fallback": fallback, "plan": plan, **(options or {})}
+    unknown = set(settings) - {"threads", "fallback", "plan"}
     if unknown:
-        raise MetadefError(f"backend option '{unknown.pop()}': expected threads or fallback")
-    chosen = default_options(threads=settings["threads"], fallback=settings["fallback"])
+        raise MetadefError(f"backend option '{unknown.pop()}': expected threads, fallback or plan")
+    chosen = default_options(**settings)
 
     def compiler(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         with unset_fake_temporarily():  # constants of the graph are real
@@ -79,7 +83,9 @@ class _AotGraph:
         self._results = Results(graph.outputs, graph.mutations, graph.weights)
         #: Dynamo compiles again for other strides, but for no other offset
         self._offsets = {i: v.offset for i, v in graph.layouts.items() if v.offset is not None}
-        self._run = compile_graph(graph, options, Timeline()).run
+        compiled = compile_graph(graph, options, Timeline())
+        warn_of_fallbacks(compiled.applied(options))
+        self._run = compiled.run
         self._dense = isinstance(self._run, NativeGraph)
 
     def __call__(self, *args: Any) -> list[Any]:

@@ -20,6 +20,8 @@ from torch import fx
 
 from metadef.codegen.version import compiler_version
 from metadef.device.spec import DeviceSpec
+from metadef.plan.decision import Decision
+from metadef.plan.plan import ExecutionPlan
 from metadef.runtime.back_graph import Plan
 from metadef.runtime.back_graph_data import plan_from_data, plan_to_data
 from metadef.runtime.cache import Cache
@@ -41,7 +43,8 @@ _HEAD = struct.Struct("<Q")
 class Front:
     """The plan of a graph's program, and the nodes after each stage that led there.
 
-    `kernels` has the names of the plan's kernels with the keys that they are cached under.
+    `kernels` has the names of the plan's kernels with the keys that they are cached under. With an
+    execution plan there are the `decisions` that came of it, and the graph's `model_key`.
     """
 
     plan: Plan
@@ -49,6 +52,8 @@ class Front:
     #: the torch dialect of the graph and its planned back graph: for those who ask, so compressed
     texts: bytes
     kernels: dict[str, str] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+    model_key: str = ""
 
     @property
     def source(self) -> str:
@@ -71,15 +76,29 @@ def compress_texts(source: str, back: str) -> bytes:
     return zlib.compress(json.dumps([source, back]).encode(), level=1)
 
 
-def graph_key(capture: Capture, device: DeviceSpec) -> str | None:
-    """Return the key of a graph for a device, or None where not all of it can be told by text."""
+def graph_key(
+    capture: Capture, device: DeviceSpec, plan: ExecutionPlan | None = None
+) -> str | None:
+    """Return the key of a graph for a device and a plan, or None where not all of it can be told by
+    text."""
     try:
         lines = list(_lines(capture))
     except (UnknownArgumentError, UnsupportedExpressionError):
         return None
     versions = [compiler_version(), torch.__version__, importlib.metadata.version("torch-mlir")]
-    content = "\n".join(["front", *versions, repr(device), *lines])
+    planned = [] if plan is None else [plan.digest]
+    content = "\n".join(["front", *versions, repr(device), *planned, *lines])
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def model_key(capture: Capture) -> str:
+    """Return the key of a graph on whatever device, wherever its source is; '' where not all of it
+    can be told by text."""
+    try:
+        lines = list(_lines(capture, with_places=False))
+    except (UnknownArgumentError, UnsupportedExpressionError):
+        return ""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
 
 
 def find_front(cache: Cache, key: str | None) -> Front | None:
@@ -91,24 +110,34 @@ def find_front(cache: Cache, key: str | None) -> Front | None:
     texts = content[_HEAD.size + size :]
     found = json.loads(zlib.decompress(content[_HEAD.size : _HEAD.size + size]))
     nodes = tuple((name, count) for name, count in found["nodes"])
-    return Front(plan_from_data(found["plan"]), nodes, texts, found["kernels"])
+    decisions = tuple(map(Decision.from_data, found.get("decisions", ())))
+    model = found.get("model", "")
+    return Front(plan_from_data(found["plan"]), nodes, texts, found["kernels"], decisions, model)
 
 
 def keep_front(cache: Cache, key: str | None, front: Front) -> None:
     """Keep a front under `key`."""
     if key is not None:
-        data = {"plan": plan_to_data(front.plan), "nodes": front.nodes, "kernels": front.kernels}
+        data: dict[str, Any] = {
+            "plan": plan_to_data(front.plan),
+            "nodes": front.nodes,
+            "kernels": front.kernels,
+        }
+        if front.model_key:
+            decisions = [decision.to_data() for decision in front.decisions]
+            data |= {"decisions": decisions, "model": front.model_key}
         head = zlib.compress(json.dumps(data).encode(), level=1)
         cache.put(key, _HEAD.pack(len(head)) + head + front.texts)
 
 
-def _lines(capture: Capture) -> Iterator[str]:
+def _lines(capture: Capture, *, with_places: bool = True) -> Iterator[str]:
     """Yield a line for each node, with the source line that its location comes from; symbols."""
     for node in capture.module.graph.nodes:
         yield " ".join(
             (
                 *(node.op, node.name, _target(node), _text(node.args), _text(node.kwargs)),
-                *(_value(node.meta.get("val"), capture.symbols), repr(source_line(node))),
+                _value(node.meta.get("val"), capture.symbols),
+                *([repr(source_line(node))] if with_places else ()),
                 repr(capture.source_of.get(node)),
             )
         )

@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 
 from metadef.codegen.version import compiler_version
 from metadef.device.spec import DeviceSpec
+from metadef.plan.plan import ExecutionPlan
 from metadef.runtime.cache import Cache
 
 from .argument_text import is_plain
@@ -91,12 +92,18 @@ class KeptModel:
 
 
 def looks_key(
-    module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, device: DeviceSpec
+    module: torch.nn.Module,
+    args: Any,
+    kwargs: Any,
+    dynamic_shapes: Any,
+    device: DeviceSpec,
+    plan: ExecutionPlan | None = None,
 ) -> str:
-    """Return a key of a module's and its arguments' looks."""
+    """Return a key of a module's and its arguments' looks, a device and a plan."""
     lines = [f"{type(module).__module__}.{type(module).__qualname__}", repr(dynamic_shapes)]
     lines += [f"{name} {_looks(tensor)}" for name, tensor in module_state(module)]
     lines += [_looks(leaf) for leaf in pytree.tree_leaves((args, kwargs))]
+    lines += [] if plan is None else [plan.digest]
     content = "\n".join(["looks", compiler_version(), torch.__version__, repr(device), *lines])
     return hashlib.sha256(content.encode()).hexdigest()
 

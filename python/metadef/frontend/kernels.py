@@ -31,10 +31,13 @@ class KernelSummary:
 
 def summarize_kernels(module: ir.Module) -> tuple[KernelSummary, ...]:
     """Return a summary of each kernel function of the module, in order."""
-    return tuple(_summary(op) for op in module.body.operations if "metadef.kernel" in op.attributes)
+    return tuple(
+        summarize_kernel(op) for op in module.body.operations if "metadef.kernel" in op.attributes
+    )
 
 
-def _summary(function: ir.OpView) -> KernelSummary:
+def summarize_kernel(function: ir.OpView) -> KernelSummary:
+    """Return the summary of a kernel function."""
     ops = [op for op in ir.operations(function) if op.operation.name.startswith("metadef.")]
     type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     arguments = [tensor_of(t) for t in type_.inputs]

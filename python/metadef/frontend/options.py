@@ -11,6 +11,8 @@ import torch
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
 from metadef.instrumentation import ALL, Printing
+from metadef.plan.files import load
+from metadef.plan.plan import ExecutionPlan
 from metadef.runtime.cache import Cache, default_cache
 from metadef.runtime.host import device_named
 
@@ -28,6 +30,7 @@ class Options:
     fallback: str = "eager"
     printing: Printing = field(default_factory=Printing)
     jobs: int = 2
+    plan: ExecutionPlan | None = None
 
 
 def default_options(
@@ -37,11 +40,12 @@ def default_options(
     fallback: str = "eager",
     print_ir_after_all: bool = False,
     ir_dir: Path | None = None,
+    plan: ExecutionPlan | str | Path | None = None,
 ) -> Options:
     """Return options with this machine's device, torch's number of threads, and the cache on disk.
 
     Raises:
-        MetadefError: an option has no such value, or the device's file cannot be read.
+        MetadefError: an option has no such value, or the device's or plan's file cannot be read.
     """
     if fallback not in ("eager", "error"):
         raise MetadefError(f"fallback: expected 'eager' or 'error', got {fallback!r}")
@@ -55,7 +59,18 @@ def default_options(
         fallback=fallback,
         printing=Printing(after=after, ir_dir=ir_dir),
         jobs=max(1, min(8, os.cpu_count() or 1)),
+        plan=_plan(plan),
     )
+
+
+def _plan(plan: ExecutionPlan | str | Path | None) -> ExecutionPlan | None:
+    if plan is None or isinstance(plan, ExecutionPlan):
+        return plan
+    if not isinstance(plan, str | Path):
+        raise MetadefError(
+            f"plan: expected an ExecutionPlan or the path of one, got {type(plan).__name__}"
+        )
+    return load(Path(plan))
 
 
 def _check_threads(threads: int) -> None:

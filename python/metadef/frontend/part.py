@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from metadef.codegen.kernel import CompiledKernel, kept_kernels
+from metadef.codegen.version import compiler_version
+from metadef.plan.decision import Applied, applied
 from metadef.runtime.back_graph import Input, Weight
 from metadef.runtime.program import Program, build_program
 
@@ -65,7 +68,21 @@ class CompiledGraph:
         """The key under which the whole graph's front is kept; None where torch runs some ops."""
         return self.parts[0].key if isinstance(self.run, NativeGraph) else None
 
-    def report(self, timeline: Timeline, weights: WeightStore) -> Report:
+    def applied(self, options: Options) -> Applied | None:
+        """Return how much of the plan was followed; None where there is none."""
+        plan = options.plan
+        if plan is None:
+            return None
+        here = {
+            "model": (plan.model, model_key_of(self.parts)),
+            "device": (plan.device.fingerprint, options.device.fingerprint()),
+            "compiler version": (plan.compiler, compiler_version()),
+        }
+        differs = [name for name, (meant, met) in here.items() if meant and met and meant != met]
+        decisions = [decision for part in self.parts for decision in part.front.decisions]
+        return applied(plan, decisions, differs)
+
+    def report(self, timeline: Timeline, weights: WeightStore, options: Options) -> Report:
         """Return what the compilation did."""
         uses = [part.program.bytes for part in self.parts]
         keys = {kernel.symbol for part in self.parts for kernel in part.kernels.values()}
@@ -80,7 +97,16 @@ class CompiledGraph:
             ),
             fallbacks=self.fallbacks,
             copied_weights=tuple(sorted(weights.copied)),
+            plan=self.applied(options),
         )
+
+
+def model_key_of(parts: Sequence[Part]) -> str:
+    """Return the key of a model from those of its native parts."""
+    keys = [part.front.model_key for part in parts]
+    if len(keys) < 2:
+        return "".join(keys)
+    return hashlib.sha256(" ".join(keys).encode()).hexdigest()[:32]
 
 
 def load_part(

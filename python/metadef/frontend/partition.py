@@ -13,15 +13,11 @@ from torch import fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from metadef.diagnostics import UnsupportedOpError
+from metadef.diagnostics import MetadefWarning, UnsupportedOpError
 
 from .bindings import Source
 from .capture import Capture, capture, copy_graph
 from .verdict import Verdict
-
-
-class MetadefWarning(UserWarning):
-    """Something works, but not the way one would hope."""
 
 
 def report_fallbacks(verdicts: Iterable[Verdict], fallback: str) -> None:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from metadef.plan.decision import Applied
+
 from .verdict import Verdict
 
 #: called with a stage, and how much of it is done out of how much
@@ -81,6 +83,8 @@ class Report:
     memory: tuple[Memory, ...]
     fallbacks: tuple[Verdict, ...]
     copied_weights: tuple[str, ...] = ()
+    #: how much of the plan was followed, if there is one
+    plan: Applied | None = None
 
     @property
     def compile_seconds(self) -> float:
@@ -106,6 +110,9 @@ class Report:
         for verdict in dict.fromkeys(self.fallbacks):
             where = f" from {verdict.line}" if verdict.line else ""
             lines.append(f"eager: '{verdict.op}'{where}: {verdict.reason}")
+        if self.plan is not None:
+            lines.append(f"plan: {self.plan}")
+            lines += [f"plan: {line}" for line in self.plan.fallbacks]
         if self.copied_weights:
             lines.append(f"copied weights (not dense row-major): {', '.join(self.copied_weights)}")
         return "\n".join(lines)

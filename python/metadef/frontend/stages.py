@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from metadef import ir
@@ -14,8 +14,11 @@ from metadef.diagnostics import MetadefError, error_text, near_names
 from metadef.instrumentation import Printing
 from metadef.pass_runner import PassRunner, Step
 from metadef.pipelines import passes_of, stage_names
+from metadef.plan.decision import Decision
+from metadef.plan.kernel_choice import KernelChoice
 
 from .kernels import lines_of
+from .planning import chosen_schedules, tell_decided
 
 #: the stage that a native part is compiled from
 IMPORT = "import"
@@ -24,9 +27,15 @@ _COMMENTS = {LLVM_IR: ("; ", ""), ASSEMBLY: ("/* ", " */")}
 
 
 def stage_text(
-    name: str, source: str, stage: str, spec: DeviceSpec, only: str | None = None
+    name: str,
+    source: str,
+    stage: str,
+    spec: DeviceSpec,
+    only: str | None = None,
+    decisions: Sequence[Decision] = (),
 ) -> str:
-    """Return the IR of a native part after `stage`; `source` is what was imported.
+    """Return the IR of a native part after `stage`; `source` is what was imported, and `decisions`
+    what came of a plan.
 
     After a stage of the kernels, it is one text with all of them, each under a comment that says
     where in the model it is used; with `only`, that kernel alone, or nothing if it is not there.
@@ -56,10 +65,12 @@ def stage_text(
             text = f"stage '{stage}': what was imported does not verify: {error_text(error)}"
             raise MetadefError(text) from error
     set_device(module, spec)
+    tell_decided(module, decisions)
     PassRunner(verify=False).run(module, steps[: front.index(stage) if stage in front else None])
     if stage in front:
         return str(module.operation.get_asm(enable_debug_info=True))
-    return join_texts(_kernel_texts(name, module, stage, spec, only), stage)
+    choices = chosen_schedules(decisions)
+    return join_texts(_kernel_texts(name, module, stage, spec, only, choices), stage)
 
 
 def join_texts(texts: Iterable[str], stage: str) -> str:
@@ -68,12 +79,17 @@ def join_texts(texts: Iterable[str], stage: str) -> str:
 
 
 def _kernel_texts(
-    part: str, module: ir.Module, stage: str, spec: DeviceSpec, only: str | None
+    part: str,
+    module: ir.Module,
+    stage: str,
+    spec: DeviceSpec,
+    only: str | None,
+    choices: Mapping[str, KernelChoice],
 ) -> Iterator[str]:
     """Yield the text of each kernel of a back graph after `stage`, with where it is used."""
     opening, closing = _COMMENTS.get(stage, ("// ", ""))
     lines = _lines_of_uses(module)
-    for name, kernel in kernel_modules(module, spec).items():
+    for name, kernel in kernel_modules(module, spec, choices).items():
         title = name if part == "main" else f"{part}.{name}"
         if only not in (None, title):
             continue

@@ -83,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
                 rounds=args.rounds,
                 device=args.device,
                 fallback=args.fallback,
+                plan=args.plan,
                 tell=tell,
             )
     found = _measurements(measured)

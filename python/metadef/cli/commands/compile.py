@@ -35,8 +35,8 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", metavar="N", type=count, help="threads (default: torch's)")
 
 
-def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """Add the other options of every command that compiles."""
+def add_compile_options(parser: argparse.ArgumentParser, *, plan: bool = True) -> None:
+    """Add the other options of every command that compiles, `--plan` among them unless not so."""
     parser.add_argument(
         "--fallback",
         choices=["eager", "error"],
@@ -44,6 +44,10 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="what to do with an op that nobody can lower: leave it to torch, or fail",
     )
     add_device(parser)
+    if plan:
+        parser.add_argument(
+            "--plan", metavar="FILE", help="a plan, whose choices go before the compiler's own"
+        )
 
 
 def compile_for(args: argparse.Namespace, model: Model) -> CompiledModel:
@@ -62,6 +66,7 @@ def compile_for(args: argparse.Namespace, model: Model) -> CompiledModel:
             print_ir_after_all=getattr(args, "print_ir_after_all", False),
             ir_dir=getattr(args, "ir_dir", None),
             progress=tell,
+            plan=args.plan,
         )
 
 

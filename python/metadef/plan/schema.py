@@ -1,0 +1,52 @@
+"""Check a plan's data against plan.schema.json and the rules that span fields."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from typing import TYPE_CHECKING, Any
+
+from metadef.device.schema import message
+from metadef.diagnostics import PlanError
+
+if TYPE_CHECKING:
+    import jsonschema
+
+SCHEMA = "plan.schema.json"
+
+
+def validate(data: Any, source: str) -> None:
+    """Check plain data (what JSON gives) that is a plan; `source` says where it is from.
+
+    Raises:
+        PlanError: names the field, the rule and the value.
+    """
+    # The deepest error says most: its place is the field itself and not a field around it.
+    errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
+    if errors:
+        raise PlanError(f"{source}: {message(errors[0])}")
+    seen: dict[tuple[str, str, str], int] = {}
+    for i, entry in enumerate(data["entries"]):
+        same = (entry["kind"], entry["key"], entry["by"])
+        if same in seen:
+            raise PlanError(
+                f"{source}: field 'entries[{i}]': expected one {same[0]} by {same[2]} for a key, "
+                f"got that of entries[{seen[same]}] again"
+            )
+        seen[same] = i
+        for name in ("choice", "second"):
+            wanted = entry.get(name) or {}
+            if "tile" in wanted and wanted["algorithm"] != "winograd":
+                raise PlanError(
+                    f"{source}: field 'entries[{i}].{name}.tile': expected a tile for winograd "
+                    f"alone, got {wanted['tile']} for {wanted['algorithm']}"
+                )
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    import jsonschema
+
+    text = importlib.resources.files("metadef.plan").joinpath(SCHEMA).read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
