@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from metadef.device.figures import Figure, Figures
+from metadef.cli.main import main
+from metadef.device.descriptor import load
+from metadef.device.figures import Figure, Figures, figures
 from metadef.device.figures import from_data as figures_from_data
 from metadef.device.levels import capacities, level_names
+from metadef.device.peak import with_peak
 from metadef.device.probe import probe
+from metadef.device.shipped import shipped
 from metadef.device.spec import Cache as DataCache
 from metadef.device.spec import DeviceSpec, to_data
 from metadef.diagnostics import DeviceError
@@ -159,6 +163,47 @@ def test_a_described_machine_has_figures_of_one_thread_and_of_all(
 
 def test_impossible_measurements_are_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Figures((Figure("read", "l1", 1e9, 1), Figure("read", "memory", 9e9, 1)))
-    monkeypatch.setattr(describing, "measure_limits", lambda *args, **options: wrong)
+    right = Figures((Figure("read", "l1", 9e9, 1),))
+    machine = dataclasses.replace(small(), cores=1, threads=1)
+    answers = [wrong, right]
+    monkeypatch.setattr(describing, "measure_limits", lambda *args, **options: answers.pop(0))
+    assert describing.describe(machine).measured == right
+    answers += [wrong, wrong]
     with pytest.raises(DeviceError, match="measured beside other work.*'measured.read.memory'"):
-        describing.describe(dataclasses.replace(small(), cores=1, threads=1))
+        describing.describe(machine)
+
+
+def test_the_command_prints_theory_beside_measurements_and_writes_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    efforts = []
+
+    def measure(spec: DeviceSpec, threads: int, **options: object) -> Figures:
+        efforts.append(options["effort"])
+        return Figures((Figure("flops", "f32", 4e9 * threads, threads, 0.25, 1),), "2026-11-30")
+
+    monkeypatch.setattr(describing, "measure_limits", measure)
+    machine = with_peak(
+        dataclasses.replace(
+            shipped("amd-zen3-server"), cores=1, threads=2, theoretical=figures(clock_hz=3e9)
+        )
+    )
+    monkeypatch.setattr("metadef.runtime.host.this_device", lambda: machine)
+    file = tmp_path / "dev.json"
+    command = ["device", "probe", "--quick", "-o", str(file), "--features-of", "x86-64-v3"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "1 thread(s)" in out and "2 thread(s)" in out and "figures, measured 2026-11-30" in out
+    # 3 GHz * 2 units * 8 lanes * 2 operations, beside what was measured in noise
+    (row,) = (line for line in out.splitlines() if "flops f32" in line)
+    assert [cell.strip() for cell in row.split("│")][2:-1] == [
+        "Gop/s",
+        "96.00",
+        "4.00 +-25%!",
+        "8.00 +-25%!",
+    ]
+    assert efforts == [describing.QUICK, describing.QUICK]
+    written = load(file)
+    assert written.cpu == "x86-64-v3" and written.measured.flops == {"f32": 8e9}
+    assert main(["device", "probe", "--threads", "3"]) == 1
+    assert "threads: expected at most the 2 of here, got 3" in capsys.readouterr().err

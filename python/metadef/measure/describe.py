@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
+from metadef.device.figures import Figures
 from metadef.device.spec import DeviceSpec, from_data, to_data
 from metadef.diagnostics import DeviceError
 
@@ -24,11 +26,12 @@ def describe(
 ) -> DeviceSpec:
     """Return the spec of this machine with what was measured of it, by one thread and by all.
 
-    With fewer `threads` than the machine has, that part of it is described.
+    With fewer `threads` than the machine has, that part of it is described. Figures that no
+    hardware can have are measured again, once.
 
     Raises:
-        DeviceError: more threads than there are, or figures that no hardware can have, as when
-            something else slowed a measurement down.
+        DeviceError: more threads than there are, or impossible figures again, as on a machine that
+            does other work.
         MetadefError: there is no back end for the device.
     """
     if threads is not None and threads > spec.threads:
@@ -36,12 +39,23 @@ def describe(
     if threads is not None and threads < spec.threads:
         spec = dataclasses.replace(spec, threads=threads, cores=min(threads, spec.cores))
     spec = dataclasses.replace(spec, energy=energy_of(spec.kind))
-    measured = measure_limits(spec, 1, effort=effort, progress=progress)
-    if spec.threads > 1:
-        measured = measured.merged(
-            measure_limits(spec, spec.threads, effort=effort, progress=progress)
-        )
-    described = dataclasses.replace(spec, measured=measured)
+    try:
+        return _measured(spec, effort, progress)
+    except DeviceError:  # something else slowed one of the measurements down
+        return _measured(spec, effort, progress)
+
+
+def _measured(spec: DeviceSpec, effort: Effort | None, progress: Progress | None) -> DeviceSpec:
+    """Measure with one thread and with all.
+
+    Raises:
+        DeviceError: no hardware can have these figures.
+    """
+    found = [
+        measure_limits(spec, threads, effort=effort, progress=progress)
+        for threads in dict.fromkeys((1, spec.threads))
+    ]
+    described = dataclasses.replace(spec, measured=functools.reduce(Figures.merged, found))
     return from_data(
         to_data(described), "measured beside other work; measure again when there is none"
     )

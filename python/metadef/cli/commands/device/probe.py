@@ -7,7 +7,7 @@ from pathlib import Path
 
 from metadef.cli.console import progress_bar, stdout
 from metadef.cli.devices import figures_table, traits_table
-from metadef.cli.usage import count
+from metadef.cli.usage import UsageError, count
 
 HELP = "describe this machine: read its traits, measure what it reaches"
 DESCRIPTION = (
@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from metadef.measure.describe import QUICK, describe
     from metadef.runtime.host import this_device
 
+    if args.output is not None and not Path(args.output).parent.is_dir():
+        raise UsageError(f"-o: expected a file in a folder that is there, got '{args.output}'")
     spec = this_device()
     if args.features_of is not None:
         spec = restricted(spec, load_device(args.features_of))
