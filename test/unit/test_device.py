@@ -177,6 +177,12 @@ def test_a_fingerprint_is_of_the_device_and_not_of_what_was_measured() -> None:
             board_data(measured={"flops": {"f32": [{"value": 1.0, "threads": 5}]}}),
             "field 'measured.flops.f32': expected at most the 4 threads of the device, got 5",
         ),
+        (
+            board_data(measured={"timer_ns": [{"value": 1.0, "threads": 1}] * 2}),
+            "field 'measured.timer_ns': expected each number of threads once, got 1 twice",
+        ),
+        ("[" * 900 + "NaN" + "]" * 900, "expected a finite number, got nan"),
+        (board_data(name=json.loads("[" * 900 + "]" * 900)), "field 'name': expected a name"),
         (board_data(measured={"date": "yesterday"}), "field 'measured.date': .* \"yesterday\""),
         (
             board_data(theoretical={"bandwidth": {"l1": 1e9, "l2": 2e9}}),

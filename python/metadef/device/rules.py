@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,13 +23,17 @@ _BITS = {"f32": 32, "f64": 64}
 Broken = tuple[str, str, str]
 
 
-def endless_numbers(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, float]]:
+def endless_numbers(data: Any) -> Iterator[tuple[tuple[Any, ...], float]]:
     """Yield path and value of each number that is infinite or none at all (NaN)."""
-    if isinstance(data, float) and not math.isfinite(data):
-        yield path, data
-    elif isinstance(data, dict | list):
-        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from endless_numbers(value, (*path, key))
+    left: list[tuple[tuple[Any, ...], Any]] = [((), data)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            yield path, value
+        elif isinstance(value, dict):
+            left += [((*path, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            left += [((*path, place), inner) for place, inner in enumerate(value)]
 
 
 def broken_rules(data: Mapping[str, Any]) -> Iterator[Broken]:
@@ -78,12 +83,14 @@ def _energy(energy: Mapping[str, Any] | None) -> Iterator[Broken]:
 def _places(kind: str, figures: Figures, data: Mapping[str, Any]) -> Iterator[Broken]:
     """Levels are the device's, and so are numbers of threads."""
     levels = [f"l{c['level']}" for c in data["caches"]] + ["memory"]
-    for f in figures.entries:
+    for f, after in itertools.zip_longest(figures.entries, figures.entries[1:]):
+        field = f"{kind}.{f.quantity}" + f".{f.of}" * bool(f.of)
+        if after and (f.quantity, f.of, f.threads) == (after.quantity, after.of, after.threads):
+            yield field, "each number of threads once", f"{f.threads} twice"
         if f.of and f.quantity != "flops" and f.of not in levels:
             rule = f"a level that the device has ({', '.join(levels)})"
             yield f"{kind}.{f.quantity}", rule, f"'{f.of}'"
         if f.threads is not None and f.threads > data["threads"]:
-            field = f"{kind}.{f.quantity}" + f".{f.of}" * bool(f.of)
             yield field, f"at most the {data['threads']} threads of the device", str(f.threads)
 
 
