@@ -9,10 +9,16 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from metadef.api import check, compile
     from metadef.diagnostics import MetadefError
+    from metadef.tuning.tune import tune
 
-_EXPORTS = {"compile": "api", "check": "api", "MetadefError": "diagnostics"}
+_EXPORTS = {
+    "compile": "api",
+    "check": "api",
+    "tune": "tuning.tune",
+    "MetadefError": "diagnostics",
+}
 
-__all__ = ["MetadefError", "__version__", "check", "compile"]
+__all__ = ["MetadefError", "__version__", "check", "compile", "tune"]
 
 
 def __getattr__(name: str) -> Any:

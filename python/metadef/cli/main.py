@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from metadef import __version__
-from metadef.cli.commands import bench, check, compile, device, explain, plan, profile, run
+from metadef.cli.commands import (
+    bench,
+    check,
+    compile,
+    device,
+    explain,
+    plan,
+    profile,
+    run,
+    tune,
+)
 from metadef.cli.usage import Parser, UsageError, add_commands
 from metadef.diagnostics import MetadefError
 
@@ -22,6 +32,7 @@ _COMMANDS = {
     "profile": profile,
     "device": device,
     "plan": plan,
+    "tune": tune,
 }
 
 

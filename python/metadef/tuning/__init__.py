@@ -1,0 +1,1 @@
+"""Search: measures other choices than the compiler's own, and writes what is better into a plan."""

@@ -1,0 +1,301 @@
+"""The whole search for a model: algorithms, then schedules, then what of it holds in the model.
+
+In layers, as each narrows the next: what a convolution becomes decides which kernels there are. The
+constraints come first, then the cost model ranks, then the best few are measured. The model under
+the whole plan is measured beside the default at last, and what does not hold there goes.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from metadef.codegen.compile import Settings
+from metadef.codegen.version import compiler_version
+from metadef.device.levels import capacities
+from metadef.diagnostics import MetadefError
+from metadef.frontend.compiled_model import CompiledModel, compile_model
+from metadef.frontend.default_plan import PlannableKernel, empty_plan
+from metadef.frontend.options import Options
+from metadef.measure.energy import energy_of
+from metadef.measure.kernel_runs import kernel_run
+from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
+
+from .algorithm_search import search_algorithms, with_entry
+from .budget import Budget, check_budget
+from .calls import Calls, measure_calls, memory_of, score
+from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
+from .objective import Objective
+from .proxy import Predict, rank
+from .result import KernelGain, Tuned
+from .study import Study, Trial, open_study
+
+#: parts of the budget: algorithms until then, schedules until then; the rest is for the whole model
+_ALGORITHMS_UNTIL, _SCHEDULES_UNTIL = 0.4, 0.85
+#: trials by prediction for each kernel
+_PROXY_TRIALS = 100
+#: Kernels that together take less than this part of a call are left as they are.
+_LITTLE = 0.02
+_ROUNDS, _SLICE_SECONDS = 7, 0.05
+_LAST_ROUNDS = 15
+#: bytes of the copies of a kernel's tensors, at most
+_MOST_COPIED = 256 << 20
+
+#: predicts times of a kernel's choices
+Predictor = Callable[[PlannableKernel, Mapping[str, int]], Predict]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a search is: its layer and subject, seconds, measured trials, and the last of them."""
+
+    layer: str
+    subject: str
+    elapsed: float
+    seconds: float
+    trials: int
+    best: float
+    last: Trial | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to search: a model with example arguments, and how."""
+
+    module: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    dynamic_shapes: Any
+    options: Options
+    objective: Objective
+    seconds: float
+    trials: int
+    seed: int
+    storage: str | Path | None
+
+
+def tune_model(
+    request: Request,
+    predictor: Predictor,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Tuned:
+    """Search for what suits a model on this machine.
+
+    Raises:
+        MetadefError: the model cannot be compiled, the budget is too small, another process holds
+            the study, or energy is wanted where nothing counts it.
+    """
+    check_budget(request.seconds, request.trials)
+    if request.objective.counts_energy:
+        counted = energy_of("cpu")
+        if counted.counter == "none":
+            raise MetadefError(f"objective: energy cannot be measured here: {counted.reason}")
+    spec, threads = request.options.device, request.options.threads
+    prefix = f"{compiler_version()} {spec.fingerprint()[:16]} {threads} thread(s)"
+    # Beside the entries of the compile cache, which leaves other files alone.
+    storage = request.storage or request.options.cache.directory / "studies.sqlite"
+    with open_study(storage, prefix) as study:
+        return _Search(request, predictor, progress, study).run()
+
+
+class _Search:
+    """One search; its methods are its layers."""
+
+    def __init__(
+        self,
+        request: Request,
+        predictor: Predictor,
+        progress: Callable[[Progress], None],
+        study: Study,
+    ) -> None:
+        self.request = request
+        self.predictor = predictor
+        self.progress = progress
+        self.study = study
+        self.budget = Budget(request.seconds, request.trials)
+        self.best = 0.0
+        self.symbols: Mapping[str, int] = {}
+        self.footprint = 0
+        self.evidence = Evidence(
+            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            device=request.options.device.fingerprint(),
+        )
+
+    def run(self) -> Tuned:
+        """Search layer by layer."""
+        start = empty_plan(self.request.options.device)
+        self._tell("compile", "the default")
+        default = self._compile(start)
+        start = replace(start, model=default.model_key, objective=self.request.objective.text)
+        self.symbols = default.profile(
+            self.request.args, self.request.kwargs, rounds=1, against_limits=False
+        ).symbols
+        # about the bytes that a call goes through
+        self.footprint = memory_of(default, self.symbols)
+        (before,) = self._measure([default])
+        plan, adapted = search_algorithms(
+            start,
+            default,
+            self._compile,
+            self._measure,
+            self.request.objective,
+            self.study,
+            self.budget,
+            self.request.seconds * _ALGORITHMS_UNTIL,
+            self.evidence,
+            partial(self._tell, "algorithms"),
+        )
+        schedules, kernels = self._schedules(adapted)
+        return self._settle(start, default, before, plan, schedules, kernels)
+
+    def _schedules(self, model: CompiledModel) -> tuple[list[Entry], list[KernelGain]]:
+        """Search the schedules of the kernels, those that take longest first."""
+        profile = model.profile(self.request.args, self.request.kwargs, against_limits=False)
+        ns = {kernel.name: kernel.ns for kernel in profile.kernels}
+        kernels = sorted(model.plannable_kernels(), key=lambda k: -ns.get(k.what.kernel, 0.0))
+        total = sum(ns.values()) or 1.0
+        entries, gains = [], []
+        left = 1.0
+        until = self.request.seconds * _SCHEDULES_UNTIL
+        for kernel in kernels:
+            share = ns.get(kernel.what.kernel, 0.0) / total
+            if left < _LITTLE or self.budget.is_over or self.budget.elapsed >= until:
+                break
+            # Time goes where time is spent; what one does not need is there for the others.
+            end = self.budget.elapsed + (until - self.budget.elapsed) * min(1.0, 2 * share / left)
+            left -= share
+            found = self._schedule(kernel, profile.symbols, end)
+            if found is None:
+                continue
+            gains.append(
+                KernelGain(
+                    name=kernel.what.kernel,
+                    shapes=kernel.what.shapes,
+                    runs=kernel.runs,
+                    default_ns=found.baseline_ns,
+                    adapted_ns=found.best_ns,
+                    trials=found.measured,
+                    known=found.known,
+                )
+            )
+            if found.best is not None:
+                entries.append(self._schedule_entry(kernel, found))
+        return entries, gains
+
+    def _schedule(
+        self, kernel: PlannableKernel, symbols: Mapping[str, int], until: float
+    ) -> Found | None:
+        """Search one kernel's schedules."""
+        space = kernel.space()
+        if not space.fields:
+            return None
+        ranked = rank(space, self.predictor(kernel, symbols), _PROXY_TRIALS, self.request.seed)
+        run = kernel_run(kernel.source.text, symbols)
+        options = self.request.options
+        return search_schedules(
+            Schedules(
+                kernel.what.kernel,
+                f"{SCHEDULE} {kernel.key} {sorted(symbols.items())}",
+                kernel.source,
+                kernel.under,
+                replace(run, copies=self._copies(run.bytes)),
+                options.threads,
+            ),
+            ranked,
+            self.study,
+            Settings(options.cache, options.jobs, lambda name, cached: None, keep_failures=False),
+            self.budget,
+            until,
+            partial(self._tell, "schedules", str(kernel.what)),
+        )
+
+    def _copies(self, size: int) -> int:
+        """Return how many copies of `size` bytes are gone over, so that a kernel finds its data
+        where it does in a model that goes through as many bytes."""
+        spec, threads = self.request.options.device, self.request.options.threads
+        *caches, _ = capacities(spec, threads).values()
+        wanted = min(self.footprint, 2 * max(caches, default=0), _MOST_COPIED)
+        return max(1, -(-wanted // max(size, 1)))
+
+    def _schedule_entry(self, kernel: PlannableKernel, found: Found) -> Entry:
+        assert found.best is not None
+        predicted = None if found.predicted is None else found.predicted * found.baseline_ns
+        return Entry(
+            *(SCHEDULE, kernel.key, found.best.to_data(), "search"),
+            second=None if found.second is None else found.second.to_data(),
+            what=kernel.what,
+            evidence=replace(
+                self.evidence,
+                baseline_ns=found.baseline_ns,
+                measured_ns=found.best_ns,
+                predicted_ns=predicted,
+                spread=found.spread,
+            ),
+        )
+
+    def _settle(
+        self,
+        start: ExecutionPlan,
+        default: CompiledModel,
+        before: Calls,
+        plan: ExecutionPlan,
+        schedules: list[Entry],
+        kernels: list[KernelGain],
+    ) -> Tuned:
+        """Measure the model with all of it, with parts of it, and without; keep what is best."""
+        whole = plan
+        for entry in schedules:
+            whole = with_entry(whole, entry)
+        only_schedules = start
+        for entry in schedules:
+            only_schedules = with_entry(only_schedules, entry)
+        plans = {p.digest: p for p in (whole, plan, only_schedules) if p.entries}
+        models = [self._compile(p) for p in plans.values()]
+        self._tell("whole model", f"{len(models)} plan(s) beside the default")
+        after, *others = self._measure([default, *models], _LAST_ROUNDS)
+        scored = [
+            (score(self.request.objective, after, calls), n) for n, calls in enumerate(others)
+        ]
+        least, best = min(scored, default=(1.0, -1))
+        if least > 1 - LEAST_GAIN:
+            chosen, adapted = start, after
+        else:
+            chosen, adapted = list(plans.values())[best], others[best]
+        return Tuned(
+            *(chosen, self.request.objective, before, after, adapted, tuple(kernels)),
+            *(self.budget.used_trials, self.budget.elapsed),
+        )
+
+    def _compile(self, plan: ExecutionPlan) -> CompiledModel:
+        request = self.request
+        options = replace(request.options, plan=plan)
+        model = compile_model(
+            request.module, request.args, request.kwargs, request.dynamic_shapes, options, None
+        )
+        return model
+
+    def _measure(self, models: Sequence[CompiledModel], rounds: int = _ROUNDS) -> list[Calls]:
+        return measure_calls(
+            models,
+            self.request.args,
+            self.request.kwargs,
+            rounds=rounds,
+            seconds=_SLICE_SECONDS,
+            symbols=self.symbols,
+            energy=self.request.objective.counts_energy,
+        )
+
+    def _tell(self, layer: str, subject: str, trial: Trial | None = None) -> None:
+        if trial is not None and trial.ratio is not None:
+            self.best = max(self.best, 1 - trial.ratio)
+        budget = self.budget
+        self.progress(
+            Progress(
+                *(layer, subject, budget.elapsed, budget.seconds, budget.used_trials),
+                *(self.best, trial),
+            )
+        )
