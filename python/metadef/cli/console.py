@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 #: columns of output that goes to a file or a pipe
 _WIDTH = 160
@@ -19,14 +27,20 @@ def stdout() -> Console:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar while the block runs; yield `tell(stage, done, total)`. No terminal, no bar."""
+def progress_bar(
+    title: str, *, remaining: bool = False
+) -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar while the block runs; yield `tell(stage, done, total)`. No terminal, no bar.
+
+    With `remaining` it says how long the rest will take, by the speed so far.
+    """
     console = Console(stderr=True)
-    columns = (
+    columns: tuple[ProgressColumn, ...] = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        *([TextColumn("left:"), TimeRemainingColumn()] if remaining else []),
     )
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -137,20 +138,21 @@ def _timed(
         _, stamps = program.timed(tensors, run.symbols)
         there = stamps[stamps[:, 0] > 0]
         starts, ends = there[:, 2:-1:4].min(axis=0), there[:, 3:-1:4].max(axis=0)
-        return float((ends - starts).mean())
+        return float(np.median(ends - starts))
 
     return once
 
 
 def _round_of(once: Callable[[], float]) -> Callable[[], float]:
-    """Return a function that runs as often as makes a round and returns the mean ns."""
+    """Return a function that runs as often as makes a round and returns the median ns: a run that
+    the system interrupts says nothing of the kernel."""
     start = time.perf_counter_ns()
     once()
     whole = max(1, time.perf_counter_ns() - start)
     repeats = max(1, min(_MOST_REPEATS, _ROUND_NS // whole))
 
     def of_round() -> float:
-        return sum(once() for _ in range(repeats)) / repeats
+        return statistics.median(once() for _ in range(repeats))
 
     return of_round
 

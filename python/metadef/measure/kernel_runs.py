@@ -20,7 +20,8 @@ _MOST_BYTES = 512 << 20
 def kernel_run(text: str, symbols: Mapping[str, int], *, copies: int = 1) -> KernelRun:
     """Return the run of the one kernel in `text` (as codegen/compile.py makes it)."""
     with ir.make_context(), ir.Location.unknown():
-        (function,) = ir.Module.parse(text).body.operations
+        module = ir.Module.parse(text)  # as long as its function is read
+        (function,) = module.body.operations
         type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
         reads, writes = (
             tuple(_static(tensor_of(t), symbols) for t in types)

@@ -1,0 +1,109 @@
+"""Measures all kinds of kernels on this machine, and keeps what it found in a table.
+
+calibrate(spec, Table(default_table()), threads=(1, 2), progress=print)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from metadef.codegen.version import code_version
+from metadef.cost.table.measurement import Measurement
+from metadef.cost.table.table import Table
+from metadef.device.spec import DeviceSpec
+from metadef.diagnostics import MetadefError
+from metadef.frontend.model_kernels import model_kernels
+from metadef.measure.alone import Rounds
+from metadef.runtime.cache import Cache, default_cache
+
+from .cases import Case, cases
+from .kernels import Effort, Trial, failed_case, make_trial, measure_trials
+
+#: called with what is measured next, and how much is done out of how much
+Progress = Callable[[str, int, int], None]
+
+#: cases that are compiled together, which keeps all cores busy, and then measured
+_TOGETHER = 8
+#: kernels beyond this working set get few choices: each costs long
+_LARGE_BYTES = 16 << 20
+_FEW = 2
+_QUICK = Rounds(tries=1)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a calibration did."""
+
+    measured: int
+    flagged: int
+    failed: int
+    cases: int
+
+
+def calibrate(
+    spec: DeviceSpec,
+    table: Table,
+    *,
+    threads: Sequence[int] = (1,),
+    kinds: Sequence[str] | None = None,
+    quick: bool = False,
+    cache: Cache | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Measure what the table does not have; each group of cases is kept as soon as it is measured,
+    so that a calibration that was stopped goes on where it was.
+
+    Raises:
+        MetadefError: there is no such kind, or the device cannot run here.
+    """
+    effort = Effort(tuple(threads), _QUICK if quick else Effort.rounds, cold=not quick)
+    wanted = cases(spec, kinds, quick)
+    cache = cache or default_cache()
+    known = table.find(device=spec.fingerprint(), compiler=code_version())
+    done: set[object] = {m.place for m in known}
+    found: list[Measurement] = []
+    for start in range(0, len(wanted), _TOGETHER):
+        group = wanted[start : start + _TOGETHER]
+        if progress is not None:
+            progress(group[0].kind, start, len(wanted))
+        trials: list[Trial] = []
+        for case in group:
+            try:
+                trials += _trials(case, spec, quick)
+            except MetadefError as error:
+                failed = failed_case(case.kind, case.name, spec, str(error).splitlines()[0])
+                if failed.place not in done:
+                    table.record([failed])
+                    found.append(failed)
+                    done.add(failed.place)
+        measured, texts = measure_trials(trials, spec, cache, effort, done)
+        table.record(measured, texts)
+        found += measured
+    return Summary(
+        measured=sum(m.failed is None for m in found),
+        flagged=sum(m.flagged for m in found),
+        failed=sum(m.failed is not None for m in found),
+        cases=len(wanted),
+    )
+
+
+def _trials(case: Case, spec: DeviceSpec, quick: bool) -> list[Trial]:
+    """Return the kernels of a case with the choices to measure."""
+    torch.manual_seed(0)
+    model, args = case.make()
+    shapes = None
+    if case.values:
+        batch = torch.export.Dim("B", min=2, max=4096)
+        rows = args[0].shape[0]
+        shapes = {"args": tuple({0: batch} if a.shape[0] == rows else None for a in args)}
+    kernels = model_kernels(model.eval(), args, spec=spec, dynamic_shapes=shapes)
+    values = [{"B": value} for value in case.values]
+    trials = []
+    for kernel in kernels:
+        large = kernel.summary.work.bytes.evaluate({"B": 1}) > _LARGE_BYTES
+        choices = min(case.choices, _FEW) if large or quick else case.choices
+        trials.append(make_trial(kernel.source, choices, values))
+    return trials
