@@ -12,7 +12,7 @@ from metadef.diagnostics import MetadefError
 from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 
 from .cells import CHUNK
-from .decisions import Decisions, block_in_box, decide, main_stage
+from .decisions import Decisions, decide
 from .grouping import Nest
 from .index_math import Index
 from .legality import choosable, decide_legally
@@ -47,12 +47,12 @@ class Alternatives:
 
     def __post_init__(self) -> None:
         self.rule = decide(self.nest, self.target)
-        can = choosable(self.nest, self.rule, self.target)
+        can = choosable(self.rule)
         self.fields = can
-        stage = main_stage(self.nest)
+        stage = self.rule.main
         self.axes = {}
         if {"rows", "vectors"} & set(can):
-            blocks = _blocks(stage, block_in_box(self.nest, self.rule, self.target), self.target)
+            blocks = _blocks(stage, self.rule.block, self.target)
             self.axes["block"] = [partial(_with, **_only(block, can)) for block in blocks]
         if "tiles" in can:
             loops = [c for c, (extent, _) in enumerate(self.rule.boxes) if extent != 1]
@@ -114,13 +114,11 @@ class Alternatives:
         return self._known[choice]
 
     def _said(self, found: Decisions, choice: KernelChoice) -> KernelChoice:
-        block = block_in_box(self.nest, found, self.target, choice)
-        reduced = bool(main_stage(self.nest).reduction_dims)
-        blocking, dims = found.blocking, main_stage(self.nest).reduction_dims
+        block, blocking, dims = found.block, found.blocking, found.main.reduction_dims
         everything = KernelChoice(
             lanes=block.lanes,
-            rows=block.rows if reduced else None,
-            vectors=block.vectors if reduced else block.chains,
+            rows=block.rows if dims else None,
+            vectors=block.vectors if dims else block.chains,
             tiles=tuple(size for _, size in found.boxes),
             chunks=None if blocking is None else tuple(blocking.chunks.get(d, 0) for d in dims),
             copied=None if blocking is None else blocking.copied is not None,
@@ -136,7 +134,7 @@ class Alternatives:
         unit = 1
         for common, schedule in zip(self.nest.common, found.schedules, strict=True):
             if schedule.lanes == common[c]:
-                unit = max(unit, schedule.panel)
+                unit = max(unit, schedule.panel if len(self.nest.stages) == 1 else schedule.width)
             elif schedule.row_dim == common[c] and size % schedule.rows == 0:
                 unit = max(unit, schedule.rows)
         other = _in_units(extent, size * factor, unit)
@@ -148,13 +146,13 @@ class Alternatives:
     def _other_chunk(self, factor: float, choice: KernelChoice) -> KernelChoice | None:
         """Cut the reduction in longer chunks, shorter ones, or not at all."""
         blocking = self._decided(choice).blocking
-        dims = main_stage(self.nest).reduction_dims
+        dims = self.rule.main.reduction_dims
         if blocking is None:
             return None
         sizes = [blocking.chunks.get(d, 0) for d in dims]
         if not factor:
             return replace(choice, chunks=tuple(0 for _ in dims)) if any(sizes) else None
-        extents = [main_stage(self.nest).extents[d] for d in dims]
+        extents = [self.rule.main.extents[d] for d in dims]
         n = max(range(len(dims)), key=lambda k: (sizes[k], known(extents[k])))
         size = sizes[n] or min(known(extents[n]), CHUNK)
         other = int(size * factor)

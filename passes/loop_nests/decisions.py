@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 from metadef.plan.kernel_choice import BY_RULE, KernelChoice
@@ -21,52 +22,67 @@ _UNKNOWN_EXTENT = 64
 
 @dataclass(frozen=True)
 class Decisions:
-    """The schedule of each stage, and (extent, box size) of each common loop in the order of
-    `order`, the last one fastest.
+    """The schedule of each stage of a nest, and (extent, box size) of each common loop in the order
+    of `order`, the last one fastest, with what is `wanted`.
 
     `windows` and `blocking` are of a nest of one stage.
     """
 
+    nest: Nest
+    target: Target
+    wanted: KernelChoice
     schedules: list[Schedule]
     boxes: list[tuple[Index, int]]
     order: list[int]
     blocking: Blocking | None = None
     windows: WindowTile | None = None
 
+    @cached_property
+    def main(self) -> Stage:
+        """The nest's main stage."""
+        return main_stage(self.nest)
+
+    @property
+    def block(self) -> Schedule:
+        """The schedule of the main stage in a whole box."""
+        return self.in_box[self.nest.stages.index(self.main)]
+
+    @cached_property
+    def in_box(self) -> list[Schedule]:
+        """The schedules of the stages in a whole box."""
+        if len(self.nest.stages) == 1:
+            return self.schedules
+        found = []
+        for stage, common in zip(self.nest.stages, self.nest.common, strict=True):
+            extents = list(stage.extents)
+            for dim, (_, size) in zip(common, self.boxes, strict=True):
+                extents[dim] = size
+            own = self.wanted if stage is self.main else BY_RULE
+            found.append(choose(stage, tuple(extents), alone(self.target), own, evenly=True))
+        return found
+
 
 def decide(nest: Nest, target: Target, wanted: KernelChoice = BY_RULE) -> Decisions:
     """Return what the rules decide of a nest where nothing is `wanted`."""
+    given = nest, target, wanted
     if len(nest.stages) > 1:
-        main = nest.stages.index(main_stage(nest))
+        main = main_stage(nest)
         schedules = [
-            choose(s, s.extents, target, wanted if k == main else BY_RULE)
-            for k, s in enumerate(nest.stages)
+            choose(s, s.extents, target, wanted if s is main else BY_RULE) for s in nest.stages
         ]
         boxes = box_sizes(nest, schedules, None, target.cores, wanted.tiles)
-        return Decisions(schedules, boxes, task_order(nest, schedules, None))
+        return Decisions(*given, schedules, boxes, task_order(nest, schedules, None))
     (stage,) = nest.stages
     windows = window_tile(stage, target, wanted)
     if windows is not None:
         dims = stage.parallel_dims
         boxes = [(stage.extents[d], windows.box[d]) for d in dims]
-        return Decisions([windows.schedule], boxes, list(range(len(dims))), windows=windows)
+        order = list(range(len(dims)))
+        return Decisions(*given, [windows.schedule], boxes, order, windows=windows)
     schedules = [choose(stage, stage.extents, target, wanted)]
     blocking = block_for_caches(stage, schedules[0], target, wanted)
     boxes = box_sizes(nest, schedules, blocking, target.cores, wanted.tiles)
-    return Decisions(schedules, boxes, task_order(nest, schedules, blocking), blocking)
-
-
-def block_in_box(
-    nest: Nest, decisions: Decisions, target: Target, wanted: KernelChoice = BY_RULE
-) -> Schedule:
-    """Return the schedule of a nest's main stage in a whole box."""
-    main = nest.stages.index(main_stage(nest))
-    if len(nest.stages) == 1:
-        return decisions.schedules[main]
-    extents = list(nest.stages[main].extents)
-    for dim, (_, size) in zip(nest.common[main], decisions.boxes, strict=True):
-        extents[dim] = size
-    return choose(nest.stages[main], tuple(extents), alone(target), wanted)
+    return Decisions(*given, schedules, boxes, task_order(nest, schedules, blocking), blocking)
 
 
 def alone(target: Target) -> Target:

@@ -10,7 +10,7 @@ from metadef.plan.kernel_choice import KernelChoice
 from .access import Access
 from .alternatives import Alternatives
 from .body import instructions
-from .decisions import block_in_box, decide, main_stage
+from .decisions import decide
 from .index_math import Index
 from .schedule import Schedule
 from .shared_buffers import expression
@@ -32,8 +32,7 @@ def nest_features(
     """
     nest, target = alternatives.nest, alternatives.target
     found = decide(nest, target, choice)
-    stage = main_stage(nest)
-    block = block_in_box(nest, found, target, choice)
+    stage, block = found.main, found.block
     extents = [_number(e, symbols) for e in stage.extents]
     common = nest.common[nest.stages.index(stage)]
     turns = {d: min(size, extents[d]) for d, (_, size) in zip(common, found.boxes, strict=True)}

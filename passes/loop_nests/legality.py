@@ -10,7 +10,7 @@ from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 from .access import Access
 from .blocking import is_sum, rows_size, rows_to_copy, sums_size, whole_taps
 from .cells import CHUNK
-from .decisions import Decisions, block_in_box, decide, main_stage
+from .decisions import Decisions, decide
 from .grouping import Nest
 from .private_tiles import private_bytes
 from .schedule import Schedule, Target, most_rows, possible_lanes
@@ -34,26 +34,25 @@ def decide_legally(
     rule = rule or decide(nest, target)
     if wanted == BY_RULE:
         return rule
-    can = choosable(nest, rule, target)
+    can = choosable(rule)
     for name in wanted.said:
         if name not in can:
             has = f"only {', '.join(can)}" if can else "nothing"
             _refuse(name, f"nothing, as this kernel has {has} to choose", wanted)
-    _check_dims(nest, target, wanted)
+    _check_dims(rule, wanted)
     found = decide(nest, target, wanted)
-    block = block_in_box(nest, found, target, wanted)
     if (wanted.rows, wanted.vectors) != (None, None):
-        _check_block(nest, found, block, target, wanted)
+        _check_block(found, wanted)
     if wanted.tiles is not None:
-        _check_tiles(nest, found, target, wanted)
-    _check_memory(nest, rule, found, target, wanted)
+        _check_tiles(found, wanted)
+    _check_memory(rule, found, wanted)
     return found
 
 
-def choosable(nest: Nest, rule: Decisions, target: Target) -> list[str]:
-    """Return the fields that have a meaning for a nest."""
-    stage, block = main_stage(nest), block_in_box(nest, rule, target)
-    one = len(nest.stages) == 1
+def choosable(rule: Decisions) -> list[str]:
+    """Return the fields that have a meaning for a nest, of which `rule` is decided by the rules."""
+    stage, block, target = rule.main, rule.block, rule.target
+    one = len(rule.nest.stages) == 1
     fields = []
     if one and rule.windows is None and len(possible_lanes(stage, stage.extents, target)) > 1:
         fields.append("lanes")
@@ -69,9 +68,9 @@ def choosable(nest: Nest, rule: Decisions, target: Target) -> list[str]:
     return fields
 
 
-def _check_dims(nest: Nest, target: Target, wanted: KernelChoice) -> None:
+def _check_dims(rule: Decisions, wanted: KernelChoice) -> None:
     """Check what must hold for `decide` to read the choice."""
-    stage = main_stage(nest)
+    nest, target, stage = rule.nest, rule.target, rule.main
     if wanted.lanes is not None:
         can = possible_lanes(stage, stage.extents, target)
         if wanted.lanes not in can:
@@ -100,11 +99,9 @@ def _check_chunks(stage: Stage, wanted: KernelChoice) -> None:
             _refuse("chunks", f"at most {4 * CHUNK}, for the sake of rounding", wanted)
 
 
-def _check_block(
-    nest: Nest, found: Decisions, block: Schedule, target: Target, wanted: KernelChoice
-) -> None:
+def _check_block(found: Decisions, wanted: KernelChoice) -> None:
     """Check that a register block fits into the registers and the main stage."""
-    stage = main_stage(nest)
+    stage, block, target = found.main, found.block, found.target
     if block.lanes is None:
         name = "vectors" if wanted.vectors is not None else "rows"
         _refuse(name, "nothing, as there are no lanes with these tiles", wanted)
@@ -138,37 +135,36 @@ def _check_block(
         _refuse("vectors" if wanted.vectors is not None else "rows", rule, wanted)
 
 
-def _check_tiles(nest: Nest, found: Decisions, target: Target, wanted: KernelChoice) -> None:
+def _check_tiles(found: Decisions, wanted: KernelChoice) -> None:
     assert wanted.tiles is not None
-    one = len(nest.stages) == 1
+    stages = found.nest.stages
     for c, ((extent, _), size) in enumerate(zip(found.boxes, wanted.tiles, strict=True)):
         most = extent if isinstance(extent, int) else MOST_TURNS
         if not 1 <= size <= max(most, 1):
             _refuse("tiles", f"1 to the {most} turns of loop {c}", wanted)
         if found.windows is not None:
-            fixed = found.windows.box[nest.stages[0].parallel_dims[c]]
+            fixed = found.windows.box[stages[0].parallel_dims[c]]
             if size != fixed:
                 _refuse("tiles", f"{fixed} of loop {c}, of which a box has all or one", wanted)
             continue
-        unit = _unit(nest, found, c)
-        if size % unit and size != extent and not (size == 1 and not one):
+        unit = _unit(found, c)
+        if size % unit and size != extent and not (size == 1 and len(stages) > 1):
             _refuse("tiles", f"a multiple of {unit} lanes, or all, of loop {c}", wanted)
 
 
-def _unit(nest: Nest, found: Decisions, c: int) -> int:
+def _unit(found: Decisions, c: int) -> int:
     """Return the turns of a common loop that boxes have a multiple of: whole panels of lanes."""
     unit = 1
-    for common, schedule in zip(nest.common, found.schedules, strict=True):
+    for common, schedule in zip(found.nest.common, found.in_box, strict=True):
         if schedule.lanes == common[c]:
             unit = max(unit, schedule.panel)
     return unit
 
 
-def _check_memory(
-    nest: Nest, rule: Decisions, found: Decisions, target: Target, wanted: KernelChoice
-) -> None:
+def _check_memory(rule: Decisions, found: Decisions, wanted: KernelChoice) -> None:
     """Check that what a box keeps of its own is no larger than the caches, or than by the rules."""
-    stage, blocking = nest.stages[0], found.blocking
+    nest, target, blocking = found.nest, found.target, found.blocking
+    stage = nest.stages[0]
     if found.windows is not None:
         held, usual = found.windows.bytes, rule.windows.bytes if rule.windows is not None else 0
         if held > max(target.l2_bytes, usual):

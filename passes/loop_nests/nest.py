@@ -20,7 +20,7 @@ from .body import Lanes
 from .boxes import even_sizes, tail_units
 from .cells import BlockCells, Vector, moved
 from .control import branch, loop
-from .decisions import alone, main_stage
+from .decisions import alone
 from .grouping import Nest
 from .index_math import (
     Index,
@@ -82,13 +82,12 @@ class NestEmitter:
         sums, rows = self._chunk_tiles(nest.stages[0], blocking)
 
         following = (order[-1], sizes[order[-1]]) if order else None
-        main = main_stage(nest)
 
         def box(bases: list[Index], turns: list[Index]) -> None:
             if blocking is not None:
                 self._product(nest.stages[0], schedules[0], blocking, bases, turns, sums, rows)
             else:
-                self._box(nest, schedules, bases, turns, private, following, main, wanted)
+                self._box(nest, schedules, bases, turns, private, following, decisions.main, wanted)
 
         extents = [extent for extent, _ in boxes]
         self._tasks(nest.stages, extents, sizes, counts, order, units, box, wanted.parts)
@@ -228,7 +227,7 @@ class NestEmitter:
             if len(nest.stages) > 1:
                 extents = tuple(e for _, e in bounds)
                 own = wanted if stage is main else BY_RULE
-                schedule = choose(local, extents, alone(self.target), own)
+                schedule = choose(local, extents, alone(self.target), own, evenly=True)
             ahead = (
                 next_box(nest.stages[: s + 1], nest.common[: s + 1], *following)
                 if following

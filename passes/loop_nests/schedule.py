@@ -94,12 +94,17 @@ class Schedule:
 
 
 def choose(
-    stage: Stage, extents: tuple[Index, ...], target: Target, wanted: KernelChoice = BY_RULE
+    stage: Stage,
+    extents: tuple[Index, ...],
+    target: Target,
+    wanted: KernelChoice = BY_RULE,
+    *,
+    evenly: bool = False,
 ) -> Schedule:
     """Return the schedule of a stage whose dims run over `extents`.
 
-    What is `wanted` of it is no larger than the stage; otherwise `legality` has seen to it that it
-    can be.
+    What is `wanted` of it is no larger than the stage, and `evenly`: the rows are in even blocks of
+    at most so many; otherwise `legality` has seen to it that it can be.
     """
     width = target.vector_bits // widest_bits(_values(stage))
     lanes, over_reduction = _lanes(stage, extents, width, wanted)
@@ -118,6 +123,8 @@ def choose(
         return Schedule(lanes, False, width * chains, 1, None, 1, chains)
     row_dim = _choose_rows(stage, extents, lanes)
     rows = None if row_dim is None else _at_most(wanted.rows, extents[row_dim], 1)
+    if evenly and rows is not None and row_dim is not None and isinstance(extents[row_dim], int):
+        rows = even_block(extents[row_dim], rows)
     if over_reduction:
         rows = rows or (even_block(extents[row_dim], 4) if row_dim is not None else 1)
         vectors = wanted.vectors or (4 if rows == 1 else 2 if rows == 2 else 1)

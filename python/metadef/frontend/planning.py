@@ -11,7 +11,7 @@ from metadef.plan.decision import Decision
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
 from metadef.plan.plan import CONVOLUTION, SCHEDULE, ExecutionPlan, What
 
-from .kernels import summarize_kernel
+from .kernels import lines_of, summarize_kernel
 
 
 def tell_front(module: ir.Module, plan: ExecutionPlan) -> None:
@@ -42,10 +42,10 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
         refused = list(noted["refused"])
         wanted = plan.wanted(kind, key)
         by = wanted[len(refused)][1] if len(refused) < len(wanted) else "default"
-        what = What(ops=(op,), lines=(line,), shapes=tuple(noted["shapes"]))
+        lines = dict.fromkeys(lines_of(line) or [line])
         if (kind, key) in found:
-            earlier = found[kind, key].what
-            what = What(ops=(op,), lines=(*earlier.lines, line), shapes=earlier.shapes)
+            lines = dict.fromkeys((*found[kind, key].what.lines, *lines))
+        what = What(ops=(op,), lines=tuple(lines), shapes=tuple(noted["shapes"]))
         reasons = zip((choice for choice, _ in wanted), refused, strict=False)
         found[kind, key] = Decision(kind, key, algorithm_choice(chosen), by, tuple(reasons), what)
     return list(found.values())

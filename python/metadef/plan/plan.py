@@ -126,7 +126,9 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
     data["choice"] = _plain(entry.choice)
     data["second"] = None if entry.second is None else _plain(entry.second)
     for name in ("what", "evidence"):
-        data[name] = {k: _plain(v) for k, v in (data[name] or {}).items() if v not in (None, ())}
+        data[name] = {
+            k: _plain(v) for k, v in (data[name] or {}).items() if v not in (None, (), "")
+        }
     order = ("kind", "what", "key", "choice", "second", "by", "evidence")
     return {name: data[name] for name in order if data[name] not in (None, {}, "")} | {
         "choice": data["choice"]
