@@ -24,8 +24,9 @@ SYMBOLS = {"B": 23}
 # Sums of up to 1500 products of numbers of size one, in any order: about 40 of their size, some
 # roundings of half an ulp.
 TOLERANCE = 1e-5
-#: choices of each kernel that are compiled and run
-SAMPLES = 2
+#: choices of each kernel that are compiled and run; of those with the most ways to go wrong more
+SAMPLES = 1
+MORE_SAMPLES = {"linear": 2, "deep_linear": 2, "conv3x3": 2, "depthwise": 2}
 
 
 def space_of(name: str, spec: DeviceSpec | None = None) -> ChoiceSpace:
@@ -34,8 +35,9 @@ def space_of(name: str, spec: DeviceSpec | None = None) -> ChoiceSpace:
 
 def sampled(name: str) -> list[KernelChoice]:
     """Return choices from all over the space."""
-    found = list(islice(space_of(name).candidates(), 64))
-    return found[1 :: max(1, len(found) // SAMPLES)][:SAMPLES]
+    found = list(islice(space_of(name).candidates(), 48))
+    count = MORE_SAMPLES.get(name, SAMPLES)
+    return found[len(found) // (2 * count) :: len(found) // count][:count]
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -52,7 +54,7 @@ def test_numbers_stay_right_under_legal_choices(name: str) -> None:
 
 def test_the_default_said_in_full_is_the_default() -> None:
     # All of it: the same code.
-    for name in ("linear", "deep_linear", "softmax", "stem"):
+    for name in ("deep_linear", "softmax", "stem"):
         text = text_of(KERNELS[name])
         said = with_choice(text, choice_space(text).default)
         first, second = (build_kernel(t, "k").code for t in (text, said))
@@ -69,7 +71,7 @@ def test_candidates_begin_with_the_default_and_come_in_the_same_order() -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_each_candidate_is_legal_and_says_all_fields(name: str) -> None:
     space = space_of(name)
-    for choice in space.candidates(16):
+    for choice in space.candidates(8):
         assert space.in_full(choice) == choice
         assert set(choice.said) <= set(space.fields)
     assert set(space.default.said) == set(space.fields)
