@@ -19,6 +19,7 @@ from metadef.cli.commands import (
     profile,
     run,
     tune,
+    worker,
 )
 from metadef.cli.usage import Parser, UsageError, add_commands
 from metadef.diagnostics import MetadefError
@@ -33,6 +34,7 @@ _COMMANDS = {
     "device": device,
     "plan": plan,
     "tune": tune,
+    "worker": worker,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ class Budget:
     trials: int
     used_trials: int = 0
     _start: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def elapsed(self) -> float:
@@ -37,9 +39,10 @@ class Budget:
 
     def take(self, trials: int) -> int:
         """Take so many trials, or those that are left."""
-        taken = max(0, min(trials, self.trials - self.used_trials))
-        self.used_trials += taken
-        return taken
+        with self._lock:
+            taken = max(0, min(trials, self.trials - self.used_trials))
+            self.used_trials += taken
+            return taken
 
 
 def parse_seconds(text: str) -> float:

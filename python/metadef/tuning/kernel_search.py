@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from metadef.codegen.compile import KernelSource, Settings, compile_sources
 from metadef.codegen.kernel import CompiledKernel
 from metadef.diagnostics import MetadefError
-from metadef.measure.alone import KernelRun, Outcome, Rounds, measure_alone
+from metadef.measure.alone import KernelRun, Outcome, Rounds
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
 
 from .budget import Budget
+from .measuring import Measurer
 from .proxy import Ranked
 from .study import Study, Trial
 
@@ -28,8 +29,6 @@ LEAST_GAIN = 0.01
 #: results that differ by more than this, relative to the largest, are wrong
 _TOLERANCE = 1e-3
 
-Measure = Callable[[Sequence[CompiledKernel], KernelRun, Rounds], list[Outcome]]
-
 
 @dataclass(frozen=True)
 class Schedules:
@@ -41,6 +40,11 @@ class Schedules:
     under: Callable[[KernelChoice], KernelSource]
     run: KernelRun
     threads: int
+    measurer: Measurer
+
+    def measure(self, kernels: Sequence[CompiledKernel], rounds: Rounds) -> list[Outcome]:
+        """Measure builds of the kernel, interleaved."""
+        return self.measurer.measure(kernels, self.run, self.threads, rounds)
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,8 @@ def _confirmed(
     failures: dict[str, MetadefError] = {}
     compiled = compile_sources(sources.values(), settings, failures=failures)
     chosen = [c for c in chosen if sources[c].key in compiled]
-    first, *outcomes = measure_alone(
-        [default, *(compiled[sources[c].key] for c in chosen)],
-        kernel.run,
-        kernel.threads,
-        Rounds(rounds=40),
+    first, *outcomes = kernel.measure(
+        [default, *(compiled[sources[c].key] for c in chosen)], Rounds(rounds=40)
     )
     if first.failed is not None:
         return None
@@ -153,9 +154,7 @@ def _measure(
     built = compile_sources(sources, settings, failures=failures)
     # Some choices come to the same code.
     distinct = list(dict.fromkeys(s.key for s in sources if s.key in built))
-    first, *outcomes = measure_alone(
-        [compiled, *(built[key] for key in distinct)], kernel.run, kernel.threads
-    )
+    first, *outcomes = kernel.measure([compiled, *(built[key] for key in distinct)], Rounds())
     by_key = dict(zip(distinct, outcomes, strict=True))
     trials = []
     for ranked, source in zip(batch, sources, strict=True):

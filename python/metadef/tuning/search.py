@@ -7,9 +7,12 @@ the whole plan is measured beside the default at last, and what does not hold th
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,12 +26,15 @@ from metadef.frontend.default_plan import PlannableKernel, empty_plan
 from metadef.frontend.options import Options
 from metadef.measure.energy import energy_of
 from metadef.measure.kernel_runs import kernel_run
+from metadef.plan.kernel_choice import KernelChoice
 from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 
 from .algorithm_search import search_algorithms, with_entry
 from .budget import Budget, check_budget
 from .calls import Calls, measure_calls, memory_of, score
+from .cluster import join_cluster
 from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
+from .measuring import Here, Measurer
 from .objective import Objective
 from .proxy import Predict, rank
 from .result import KernelGain, Tuned
@@ -76,6 +82,7 @@ class Request:
     trials: int
     seed: int
     storage: str | Path | None
+    cluster: str | None = None
 
 
 def tune_model(
@@ -98,8 +105,35 @@ def tune_model(
     prefix = f"{compiler_version()} {spec.fingerprint()[:16]} {threads} thread(s)"
     # Beside the entries of the compile cache, which leaves other files alone.
     storage = request.storage or request.options.cache.directory / "studies.sqlite"
-    with open_study(storage, prefix) as study:
-        return _Search(request, predictor, progress, study).run()
+    with contextlib.ExitStack() as held:
+        study = held.enter_context(open_study(storage, prefix))
+        measurer: Measurer = Here()
+        if request.cluster is not None:
+            measurer = held.enter_context(join_cluster(request.cluster, spec))
+        return _Search(request, predictor, progress, study, measurer).run()
+
+
+@dataclass(eq=False)
+class _Shares:
+    """Gives kernels time: in proportion to what they take of a call, and what one does not need is
+    there for the others."""
+
+    budget: Budget
+    end: float
+    slots: int
+    left: float = 1.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def until(self, share: float) -> float | None:
+        """Return until when a kernel may be searched, in seconds of the budget; None: not at all,
+        as little is left or the time is over."""
+        with self._lock:
+            now = self.budget.elapsed
+            if self.left < _LITTLE or self.budget.is_over or now >= self.end:
+                return None
+            part = min(1.0, 2 * self.slots * share / self.left)
+            self.left -= share
+            return now + (self.end - now) * part
 
 
 class _Search:
@@ -111,8 +145,10 @@ class _Search:
         predictor: Predictor,
         progress: Callable[[Progress], None],
         study: Study,
+        measurer: Measurer,
     ) -> None:
         self.request = request
+        self.measurer = measurer
         self.predictor = predictor
         self.progress = progress
         self.study = study
@@ -153,38 +189,24 @@ class _Search:
         return self._settle(start, default, before, plan, schedules, kernels)
 
     def _schedules(self, model: CompiledModel) -> tuple[list[Entry], list[KernelGain]]:
-        """Search the schedules of the kernels, those that take longest first."""
+        """Search the schedules of the kernels, those that take longest first; as many at once as
+        can be measured at once."""
         profile = model.profile(self.request.args, self.request.kwargs, against_limits=False)
         ns = {kernel.name: kernel.ns for kernel in profile.kernels}
-        kernels = sorted(model.plannable_kernels(), key=lambda k: -ns.get(k.what.kernel, 0.0))
         total = sum(ns.values()) or 1.0
-        entries, gains = [], []
-        left = 1.0
-        until = self.request.seconds * _SCHEDULES_UNTIL
-        for kernel in kernels:
-            share = ns.get(kernel.what.kernel, 0.0) / total
-            if left < _LITTLE or self.budget.is_over or self.budget.elapsed >= until:
-                break
-            # Time goes where time is spent; what one does not need is there for the others.
-            end = self.budget.elapsed + (until - self.budget.elapsed) * min(1.0, 2 * share / left)
-            left -= share
-            found = self._schedule(kernel, profile.symbols, end)
-            if found is None:
-                continue
-            gains.append(
-                KernelGain(
-                    name=kernel.what.kernel,
-                    shapes=kernel.what.shapes,
-                    runs=kernel.runs,
-                    default_ns=found.baseline_ns,
-                    adapted_ns=found.best_ns,
-                    trials=found.measured,
-                    known=found.known,
-                )
-            )
-            if found.best is not None:
-                entries.append(self._schedule_entry(kernel, found))
-        return entries, gains
+        kernels = [(k, ns.get(k.what.kernel, 0.0) / total) for k in model.plannable_kernels()]
+        kernels.sort(key=lambda pair: -pair[1])
+        shares = _Shares(self.budget, self.request.seconds * _SCHEDULES_UNTIL, self.measurer.slots)
+
+        def searched(pair: tuple[PlannableKernel, float]) -> tuple[PlannableKernel, Found | None]:
+            kernel, share = pair
+            until = shares.until(share)
+            return kernel, None if until is None else self._schedule(kernel, profile.symbols, until)
+
+        with ThreadPoolExecutor(self.measurer.slots) as pool:
+            found = [(kernel, f) for kernel, f in pool.map(searched, kernels) if f is not None]
+        entries = [self._schedule_entry(k, f.best, f) for k, f in found if f.best is not None]
+        return entries, [_gain(kernel, f) for kernel, f in found]
 
     def _schedule(
         self, kernel: PlannableKernel, symbols: Mapping[str, int], until: float
@@ -204,6 +226,7 @@ class _Search:
                 kernel.under,
                 replace(run, copies=self._copies(run.bytes)),
                 options.threads,
+                self.measurer,
             ),
             ranked,
             self.study,
@@ -221,11 +244,10 @@ class _Search:
         wanted = min(self.footprint, 2 * max(caches, default=0), _MOST_COPIED)
         return max(1, -(-wanted // max(size, 1)))
 
-    def _schedule_entry(self, kernel: PlannableKernel, found: Found) -> Entry:
-        assert found.best is not None
+    def _schedule_entry(self, kernel: PlannableKernel, best: KernelChoice, found: Found) -> Entry:
         predicted = None if found.predicted is None else found.predicted * found.baseline_ns
         return Entry(
-            *(SCHEDULE, kernel.key, found.best.to_data(), "search"),
+            *(SCHEDULE, kernel.key, best.to_data(), "search"),
             second=None if found.second is None else found.second.to_data(),
             what=kernel.what,
             evidence=replace(
@@ -299,3 +321,15 @@ class _Search:
                 *(self.best, trial),
             )
         )
+
+
+def _gain(kernel: PlannableKernel, found: Found) -> KernelGain:
+    return KernelGain(
+        name=kernel.what.kernel,
+        shapes=kernel.what.shapes,
+        runs=kernel.runs,
+        default_ns=found.baseline_ns,
+        adapted_ns=found.best_ns,
+        trials=found.measured,
+        known=found.known,
+    )

@@ -35,6 +35,7 @@ def tune(
     trials: int = 1000,
     seed: int = 0,
     storage: str | Path | None = None,
+    cluster: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Tuned:
     """Search for choices that suit a model better than the compiler's own; return plan and gain.
@@ -44,6 +45,8 @@ def tune(
     or a mixture such as `latency=0.7,memory=0.3`. `budget` is in seconds, `trials` are measured
     ones. Trials are kept in `storage`, a file or a URL as Optuna takes it (default: beside the
     compile cache): a search that was killed goes on where it was. `seed` decides what is proposed.
+    With `cluster`, the address of a Ray cluster or `auto`, kernels are measured on its machines
+    that announce the device (`metadef worker`).
 
     Raises:
         MetadefError: the model cannot be compiled, an option has no such value, the budget is too
@@ -65,5 +68,6 @@ def tune(
         trials=trials,
         seed=seed,
         storage=storage,
+        cluster=cluster,
     )
     return tune_model(request, predictor_for(options), progress or (lambda _: None))

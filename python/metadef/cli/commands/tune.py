@@ -55,6 +55,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where trials are kept: a file, or a URL of SQLAlchemy's (beside the compile cache)",
     )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="measure kernels on the machines of a Ray cluster; auto: the one that runs here",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
 
@@ -80,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
             trials=args.trials,
             seed=args.seed,
             storage=args.storage,
+            cluster=args.cluster,
             progress=tell,
         )
     if args.output is not None:
