@@ -101,6 +101,7 @@ def target_of(module: ir.Operation) -> Target:
         l2_bytes=l2.bytes if l2 else Target.l2_bytes,
         last_cache_bytes=max((c.bytes for c in spec.caches), default=Target.last_cache_bytes),
         cores=spec.cores,
+        fuses_products=spec.instruction("fma", "f32") is not None,
     )
 
 

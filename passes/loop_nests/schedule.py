@@ -61,6 +61,7 @@ class Target:
     l2_bytes: int = 1024 * 1024
     last_cache_bytes: int = 32 * 1024 * 1024
     cores: int = 1
+    fuses_products: bool = True
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,11 @@ def choose(
 def most_rows(stage: Stage, row_dim: int, lanes: int, vectors: int, target: Target) -> int:
     """Return the rows whose sums, with what they are made of, fill the vector registers."""
     spare = 2 if _reused_rows(stage, row_dim, lanes) else 1
-    return (target.vector_registers - vectors - spare) // vectors
+    most = (target.vector_registers - vectors - spare) // vectors
+    if stage.sums_products and not target.fuses_products:
+        # A product that is no part of its sum's instruction waits in a register of its own.
+        most = min(most, max(1, target.vector_registers // 2 // vectors))
+    return most
 
 
 def possible_lanes(
