@@ -15,8 +15,8 @@ from metadef.device.levels import MEMORY, capacities
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, near_names
 
-#: a model and the arguments of one call
-Made = tuple[nn.Module, tuple[Any, ...]]
+#: a model and the arguments of one call, those by name last where there are any
+Made = tuple[Any, tuple[Any, ...]] | tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Case:
     kind: str
     name: str
     make: Callable[[], Made]
-    choices: int = 2
+    choices: int = 1
     values: tuple[int, ...] = ()
 
 
@@ -101,7 +101,7 @@ def _random(*dims: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 def _linear(
     kind: str, m: int, k: int, n: int, *, dtype: str = "f32", act: str = "", bias: bool = True,
-    residual: bool = False, choices: int = 8, values: tuple[int, ...] = (),
+    residual: bool = False, choices: int = 5, values: tuple[int, ...] = (),
 ) -> Case:  # fmt: skip
     def make() -> Made:
         layer = nn.Linear(k, n, bias=bias).to(_TYPES[dtype])
@@ -133,8 +133,8 @@ def _contractions(sizes: Sequence[int]) -> Iterator[Case]:
         m, k, n = _product_dims(size, rng, rows=64)
         yield _linear(kind, m, k, n, dtype="bf16" if place % 2 else "f64", act="relu", choices=3)
         m, k, n = _product_dims(size, rng, rows=48)
-        yield Case(kind, f"product {m}x{k}x{n}", _product(m, k, n, transposed=False), 4)
-        yield Case(kind, f"product {m}x{k}x{n} transposed", _product(m, k, n, transposed=True), 4)
+        yield Case(kind, f"product {m}x{k}x{n}", _product(m, k, n, transposed=False), 3)
+        yield Case(kind, f"product {m}x{k}x{n} transposed", _product(m, k, n, transposed=True), 3)
     for m in (49, 128, 196, 384, 784, 3136):
         k, n = (rng.choice((64, 96, 160, 256, 384, 512, 640, 1024, 1536)) for _ in range(2))
         yield _linear(kind, m, k, n, **fused[m % len(fused)])
@@ -179,7 +179,7 @@ def _matrix_vectors(sizes: Sequence[int]) -> Iterator[Case]:
 def _convolution(
     kind: str, channels: int, outputs: int, size: int, window: int, *,
     stride: int = 1, groups: int = 1, act: str = "relu", dtype: str = "f32", last: bool = False,
-    choices: int = 5,
+    choices: int = 3,
 ) -> Case:  # fmt: skip
     def make() -> Made:
         layer = nn.Conv2d(
@@ -255,7 +255,7 @@ def _turned(x: Tensor, y: Tensor) -> Tensor:
 
 def _of(
     kind: str, name: str, function: Callable[..., Tensor], *shapes: tuple[int, ...],
-    dtype: str = "f32", values: tuple[int, ...] = (), choices: int = 2,
+    dtype: str = "f32", values: tuple[int, ...] = (), choices: int = 1,
 ) -> Case:  # fmt: skip
     def make() -> Made:
         return Apply(function), tuple(_random(*s, dtype=_TYPES[dtype]) for s in shapes)

@@ -23,7 +23,7 @@ from metadef.predict.described import DescribedKernel, describe, text_key
 from metadef.runtime.cache import Cache
 
 #: candidates of which some are drawn
-_CANDIDATES = 256
+_CANDIDATES = 96
 #: what needs more copies to be found in memory is so small that a model keeps it in its caches
 _MOST_COPIES = 256
 #: choices of a kernel that are measured with data in memory, too
@@ -60,8 +60,8 @@ def make_trial(
     """
     kernel = describe(source.text)
     others = list(islice(kernel.space.candidates(_CANDIDATES), 1, None)) if choices else []
-    rng = random.Random(f"{seed} {kernel.structure}")
-    drawn = rng.sample(others, min(choices, len(others)))
+    random.Random(f"{seed} {kernel.structure}").shuffle(others)
+    drawn = islice((c for c in others if kernel.space.is_legal(c)), choices)
     trial = Trial(source, kernel, [kernel.default, *drawn], list(values) or [{}])
     trial.sources = {
         c: source if n == 0 else under_choice(source, c) for n, c in enumerate(trial.choices)

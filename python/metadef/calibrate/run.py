@@ -50,17 +50,20 @@ def calibrate(
     threads: Sequence[int] = (1,),
     kinds: Sequence[str] | None = None,
     quick: bool = False,
+    wanted: Sequence[Case] | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Summary:
-    """Measure what the table does not have; each group of cases is kept as soon as it is measured,
-    so that a calibration that was stopped goes on where it was.
+    """Measure what the table does not have of all kinds or `kinds`, or of the cases `wanted`.
+
+    Each group of cases is kept as soon as it is measured, so that a calibration that was stopped
+    goes on where it was.
 
     Raises:
         MetadefError: there is no such kind, or the device cannot run here.
     """
     effort = Effort(tuple(threads), _QUICK if quick else Effort.rounds, cold=not quick)
-    wanted = cases(spec, kinds, quick)
+    wanted = cases(spec, kinds, quick) if wanted is None else wanted
     cache = cache or default_cache()
     known = table.find(device=spec.fingerprint(), compiler=code_version())
     done: set[object] = {m.place for m in known}
@@ -93,13 +96,16 @@ def calibrate(
 def _trials(case: Case, spec: DeviceSpec, quick: bool) -> list[Trial]:
     """Return the kernels of a case with the choices to measure."""
     torch.manual_seed(0)
-    model, args = case.make()
+    model, args, *rest = case.make()
+    kwargs = rest[0] if rest else None
     shapes = None
     if case.values:
         batch = torch.export.Dim("B", min=2, max=4096)
         rows = args[0].shape[0]
         shapes = {"args": tuple({0: batch} if a.shape[0] == rows else None for a in args)}
-    kernels = model_kernels(model.eval(), args, spec=spec, dynamic_shapes=shapes)
+    if isinstance(model, torch.nn.Module):
+        model.eval()
+    kernels = model_kernels(model, args, kwargs, spec=spec, dynamic_shapes=shapes)
     values = [{"B": value} for value in case.values]
     trials = []
     for kernel in kernels:

@@ -51,7 +51,8 @@ class DescribedKernel:
         Raises:
             MetadefError: the choice is not legal for the kernel.
         """
-        choice = self.default if choice == BY_RULE else self.space.in_full(choice)
+        by_rule = choice in (BY_RULE, self.default)
+        choice = self.default if by_rule else self.space.in_full(choice)
         return Measurement(
             structure=self.structure,
             family=self.traits.family,
@@ -67,7 +68,7 @@ class DescribedKernel:
             symbols=dict(symbols),
             choice=choice.to_data(),
             moves=self.moves(choice),
-            features=self.space.features(choice, symbols),
+            features=self.space.features(BY_RULE if by_rule else choice, symbols),
             text=text_key(self.text),
         )
 

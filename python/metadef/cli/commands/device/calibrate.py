@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import copy
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from metadef.cli.console import progress_bar
 from metadef.cli.devices import DEVICE_HELP
-from metadef.cli.usage import counts
+from metadef.cli.models import load_model
+from metadef.cli.usage import UsageError, counts
 
+if TYPE_CHECKING:
+    from metadef.calibrate.cases import Case
+
+#: choices of each kernel of a model beside its default
+_CHOICES = 6
 HELP = "measure kernels of all kinds, for the cost model"
 DESCRIPTION = (
     "Measure kernels of all kinds on this machine, in sizes that follow from its caches, and keep "
@@ -31,6 +41,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--kinds", metavar="A,B", type=lambda text: text.split(","), help="these kinds alone"
     )
     parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        action="append",
+        default=[],
+        help="measure the kernels of this model instead, each under several choices; may come "
+        "again",
+    )
+    parser.add_argument(
         "-o", dest="output", metavar="FILE", help="the table (default: in the compile cache)"
     )
     parser.add_argument("--csv", metavar="FILE", help="write all of the table as CSV")
@@ -38,6 +56,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge", metavar="FILE", action="append", default=[], help="take over another table"
     )
+
+
+def model_cases(names: Sequence[str], kinds: Sequence[str] | None) -> list[Case]:
+    """Return a case for each model on the command line.
+
+    Raises:
+        UsageError: kinds were named, too.
+        MetadefError: a model cannot be loaded.
+    """
+    from metadef.calibrate.cases import Case
+
+    if kinds is not None:
+        raise UsageError("--kinds: expected without --model, whose kernels are what they are")
+    found = []
+    for name in names:
+        model = load_model(name)
+        made = model.module, model.args, model.kwargs
+        found.append(Case("model", name, partial(copy.copy, made), _CHOICES))
+    return found
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,8 +91,15 @@ def run(args: argparse.Namespace) -> int:
             print(f"{other}: {table.merge(Path(other))} new measurements")
         spec = device_named(args.device)
         with progress_bar("calibrating", remaining=True) as tell:
+            cases = model_cases(args.model, args.kinds) if args.model else None
             done = calibrate(
-                spec, table, threads=args.threads, kinds=args.kinds, quick=args.quick, progress=tell
+                spec,
+                table,
+                threads=args.threads,
+                kinds=args.kinds,
+                quick=args.quick,
+                wanted=cases,
+                progress=tell,
             )
         print(
             f"{path}: {done.measured} measurements of {done.cases} cases, {done.flagged} of them "

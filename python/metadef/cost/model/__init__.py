@@ -1,0 +1,1 @@
+"""Models of what kernels take, on measurements as data: roofline, evidence, regression."""
