@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ IDLE_SECONDS = 120.0
 #: what a round of one kernel takes at least, in ns: long beside the clock's reading
 _ROUND_NS = 200_000
 _MOST_REPEATS = 1000
+#: What goes over all copies once takes at most so many ns: a kernel that computes for longer hardly
+#: waits for its data.
+_MOST_RUN_NS = 20e6
+#: nothing is measured again after so many seconds
+_PATIENCE_SECONDS = 8.0
 #: integers are indices more often than not, and small ones are inside of most tensors
 _MOST_INDEX = 2
 
@@ -70,13 +76,15 @@ def measure(
 ) -> list[Outcome]:
     """Measure kernels in this process; see `alone.measure_alone`. `meet` does nothing, before each
     run of them: then all threads are there."""
+    began = time.monotonic()
+    run = _in_time(meet, kernels[0], run, threads)
     tensors = [_filled(t) for _ in range(run.copies) for t in (*run.reads, *run.writes)]
     results = tensors[len(run.reads) : len(run.reads) + len(run.writes)]
     timed: list[Callable[[], float]] = []
     expected: list[torch.Tensor] = []
     differences = []
     for kernel in kernels:
-        print(f"{STAGE_MARK}run {kernel.name}", file=sys.stderr, flush=True)
+        _note_run(kernel)
         once = _timed(meet, kernel, run, tensors, threads)
         for result in results:
             result.zero_()
@@ -94,7 +102,28 @@ def measure(
                 best[k] = found
         if all(b is not None and b.spread <= rounds.spread for b in best):
             break
+        if time.monotonic() - began > _PATIENCE_SECONDS:
+            break
     return [b for b in best if b is not None]
+
+
+def _note_run(kernel: CompiledKernel) -> None:
+    """Say what runs next, for who asks why the process died."""
+    print(f"{STAGE_MARK}run {kernel.name}", file=sys.stderr, flush=True)
+
+
+def _in_time(
+    meet: CompiledKernel, kernel: CompiledKernel, run: KernelRun, threads: int
+) -> KernelRun:
+    """Return the run with as many of its copies as a kernel goes over in time."""
+    if run.copies == 1:
+        return run
+    _note_run(kernel)
+    one = replace(run, copies=1)
+    tensors = [_filled(t) for t in (*run.reads, *run.writes)]
+    once = _timed(meet, kernel, one, tensors, threads)
+    once()
+    return replace(run, copies=max(1, min(run.copies, int(_MOST_RUN_NS // max(once(), 1)))))
 
 
 def _interleaved(timed: Sequence[Callable[[], float]], rounds: Rounds) -> list[list[float]]:
