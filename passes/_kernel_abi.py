@@ -306,3 +306,13 @@ def _element(pointer: ir.Value, offset: ir.Value) -> ir.Value:
             "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
         },
     ).result
+
+
+def least_values(module: ir.Operation) -> dict[str, int]:
+    """Return the least value of each of the module's symbols, but 1 for 0."""
+    if SYMBOLS not in module.attributes:
+        return {}
+    return {
+        named.name: max(1, ir.IntegerAttr(ir.DictAttr(named.attr)["min"]).value)
+        for named in ir.DictAttr(module.attributes[SYMBOLS])
+    }

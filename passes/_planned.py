@@ -17,6 +17,8 @@ from metadef.diagnostics import location_text
 from metadef.dialects.metadef.shapes import shape_of
 
 PLAN = "metadef.plan"
+#: the largest relative error of the outputs that a user allows, where one does
+ERROR_LIMIT = "metadef.error_limit"
 DECISIONS = "metadef.decisions"
 
 

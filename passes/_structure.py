@@ -9,8 +9,10 @@ from metadef import ir
 from ._kernel_abi import NOALIAS
 from ._kernel_choice import CHOICE
 
+#: a contraction's attribute with the type that its weights are stored in
+WEIGHTS = "metadef.weights"
 #: what a kernel is called and how it is used, and what a plan says of a function or an op
-_OUTSIDE = ("sym_name", "sym_visibility", NOALIAS, CHOICE, "metadef.algorithm")
+_OUTSIDE = ("sym_name", "sym_visibility", NOALIAS, CHOICE, "metadef.algorithm", WEIGHTS)
 _UNPACK = "metadef.unpack"
 _KEY_DIGITS = 32
 

@@ -26,7 +26,7 @@ from metadef.pipeline import Pass
 from metadef.symbolic import Dim, product
 
 from ._buffers import values_known_once
-from ._kernel_abi import SYMBOLS
+from ._kernel_abi import least_values
 from ._planned import has_plan, note_decision, wanted
 from ._reshapes import reshaped
 from ._structure import operation_key
@@ -74,7 +74,7 @@ class ChooseConvolutions(Pass):
 
     def run(self, module: ir.Operation) -> None:
         spec = device.of(module) if device.ATTRIBUTE in module.attributes else None
-        least = _least_values(module)
+        least = least_values(module)
         for function in ir.entry_block(module).operations:
             if function.operation.name != "func.func" or function.is_external:
                 continue
@@ -195,16 +195,6 @@ def _problem(op: Any, once: set[ir.Value]) -> str | None:
         return "padding of 0 or more"
     known = all(d.is_static and d.value > 0 for d in (*x.dims[1:], *result.dims[1:]))
     return None if known else "sizes and channels that are static and not 0"
-
-
-def _least_values(module: ir.Operation) -> dict[str, int]:
-    """Return the least value of each of the module's symbols, but 1 for 0."""
-    if SYMBOLS not in module.attributes:
-        return {}
-    return {
-        named.name: max(1, ir.IntegerAttr(ir.DictAttr(named.attr)["min"]).value)
-        for named in ir.DictAttr(module.attributes[SYMBOLS])
-    }
 
 
 def _convolution(op: Any, least: dict[str, int]) -> Convolution:

@@ -66,7 +66,8 @@ def _pack(block: ir.Block, panel_bytes: int) -> None:
         shape = shape_of(weight)
         if not all(d.is_static for d in shape.dims):
             continue
-        width = panel_bytes // element_bytes(shape.element)
+        # A narrow weight is widened in registers: its panel has the lanes of what is computed.
+        width = panel_bytes // element_bytes(shape_of(op.operands[0]).element)
         extent = shape.dims[place[0]].value
         if extent < width // 2:
             continue

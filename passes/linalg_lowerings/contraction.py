@@ -66,7 +66,8 @@ def multiply_add(
     """Emit `sum += lhs * rhs` over `loops`; return the sums of `dims` as a value of `element`.
 
     `dims` are the extents of the parallel loops `order` (0, 1, ... if not given). Halves are
-    summed in f32 and rounded by whoever reads the value.
+    summed in f32 and rounded by whoever reads the value. An integer rhs of a product of floats
+    becomes one as it is read.
     """
     accumulator = accumulator_type(element)
     order = list(order) if order is not None else list(range(len(dims)))
@@ -78,7 +79,10 @@ def multiply_add(
 
     def body(scalars: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
         s = kernel.scalars()
-        product = scalar.apply(s, multiply, scalars, accumulator, accumulator)
+        left, right = scalars
+        if right.type != left.type:
+            right = scalar.cast(s, right, rhs[0].element, accumulator)
+        product = scalar.apply(s, multiply, [left, right], accumulator, accumulator)
         return [scalar.apply(s, add, [sums[0], product], accumulator, accumulator)]
 
     (tensor,) = kernel.generic(loops, iterators, operands, [(start, out_map, accumulator)], body)

@@ -29,6 +29,7 @@ def compile(
     ir_dir: str | Path | None = None,
     progress: Progress | None = None,
     plan: ExecutionPlan | str | Path | None = None,
+    error_limit: float | None = None,
 ) -> CompiledModel:
     """Compile a model for example arguments; return a callable that takes arguments like them.
 
@@ -37,14 +38,15 @@ def compile(
     nobody can lower run in torch, with a warning, or raise with `fallback="error"`.
     `progress(stage, done, total)` is called as it goes. What a `plan`, or its JSON file, has for
     the model goes before the compiler's own rules; what of it cannot be is left to them, with a
-    warning.
+    warning. With an `error_limit` weights of products that wait for memory may be stored in fewer
+    bits, where the outputs' error, against the largest of an output, is expected to stay within it.
 
     Raises:
         MetadefError: the model cannot be exported or compiled; says where and what to do.
     """
     from metadef.frontend.compiled_model import compile_model
 
-    options = _options(device, threads, fallback, print_ir_after_all, ir_dir, plan)
+    options = _options(device, threads, fallback, print_ir_after_all, ir_dir, plan, error_limit)
     return compile_model(module, args, kwargs, dynamic_shapes, options, progress)
 
 
@@ -77,6 +79,7 @@ def _options(
     print_ir_after_all: bool,
     ir_dir: str | Path | None,
     plan: ExecutionPlan | str | Path | None = None,
+    error_limit: float | None = None,
 ) -> Options:
     from metadef.frontend.options import default_options
 
@@ -87,4 +90,5 @@ def _options(
         print_ir_after_all=print_ir_after_all,
         ir_dir=None if ir_dir is None else Path(ir_dir),
         plan=plan,
+        error_limit=error_limit,
     )

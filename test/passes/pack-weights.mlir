@@ -61,3 +61,14 @@ func.func @leaves_computed_operands(%x: tensor<8x16xf32>, %w: tensor<16x64xf32>)
   %y = "metadef.contraction"(%x, %w) {transpose_lhs = false, transpose_rhs = false} : (tensor<8x16xf32>, tensor<16x64xf32>) -> tensor<8x64xf32>
   return %y : tensor<8x64xf32>
 }
+
+// -----
+
+// Narrow weights: panels of as many outputs as in f32, which is what registers hold.
+// CHECK-LABEL: func.func @narrow
+// CHECK: "metadef.unpack"(%{{.*}}) {{.*}} : (tensor<2x64x32xbf16>) -> tensor<64x64xbf16>
+func.func @narrow(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<64x64xbf16>
+  %y = "metadef.contraction"(%x, %w) {transpose_lhs = false, transpose_rhs = false} : (tensor<8x64xf32>, tensor<64x64xbf16>) -> tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
+}

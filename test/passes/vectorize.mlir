@@ -446,3 +446,24 @@ func.func @takes_tasks(%x: memref<128x64xf32>, %w: memref<64x128xf32>, %y: memre
   }
   return
 }
+
+// -----
+
+// Narrow weights: whole vectors of lanes are loaded, and widened in registers.
+// CHECK-LABEL: func.func @narrow_weights
+// CHECK: memref.load
+// CHECK: %[[W:.*]] = vector.load {{.*}} vector<16xbf16>
+// CHECK: %[[F:.*]] = arith.extf %[[W]] : vector<16xbf16> to vector<16xf32>
+// CHECK: math.fma %{{.*}}, %[[F]], %{{.*}} : vector<16xf32>
+func.func @narrow_weights(%x: memref<1x64xf32>, %w: memref<2x64x32xbf16>, %y: memref<1x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<1x64xf32>, memref<2x64x32xbf16>) outs(%y : memref<1x64xf32>) {
+  ^bb0(%a: f32, %b: bf16, %c: f32):
+    %e = arith.extf %b : bf16 to f32
+    %p = arith.mulf %a, %e : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}

@@ -18,7 +18,7 @@ from torch import nn
 import metadef
 from metadef.codegen.choices import choice_space
 from metadef.diagnostics import MetadefError
-from metadef.frontend.default_plan import empty_plan
+from metadef.frontend.options import empty_plan
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.plan.plan import SCHEDULE
 from metadef.runtime.host import this_device

@@ -13,14 +13,20 @@ from metadef.symbolic import same
 C1 = constraint("contraction-C1", "operands have rank 2 or more")
 C2 = constraint("contraction-C2", "contracted dims agree")
 C3 = constraint("contraction-C3", "batch dims broadcast")
-C4 = constraint("contraction-C4", "operands have one element type")
+C4 = constraint(
+    "contraction-C4", "operands have one element type, or lhs has f32 and rhs bf16, f16 or i8"
+)
+
+#: element types of a rhs that is widened to f32 where it is read
+NARROW = ("bf16", "f16", "i8")
+_MIXED = frozenset(("f32", narrow) for narrow in NARROW)
 
 
 def infer(lhs: Shaped, rhs: Shaped, transpose_lhs: bool, transpose_rhs: bool) -> Shaped:
     """Return [batch.., M, N]."""
     if lhs.rank < 2 or rhs.rank < 2:
         raise C1.broken(f"{lhs} and {rhs}")
-    if lhs.element != rhs.element:
+    if lhs.element != rhs.element and (str(lhs.element), str(rhs.element)) not in _MIXED:
         raise C4.broken(f"{lhs.element} and {rhs.element}")
     m, k = lhs.dims[-2:]
     k2, n = rhs.dims[-2:]
@@ -41,7 +47,8 @@ class ContractionOp(MetadefOp, name="contraction", traits=[ir.ext.Pure]):
     """`result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n]`.
 
     lhs is [batch.., M, K] ([batch.., K, M] with `transpose_lhs`), rhs [batch.., K, N]
-    ([batch.., N, K] with `transpose_rhs`); batch dims broadcast.
+    ([batch.., N, K] with `transpose_rhs`); batch dims broadcast. A rhs of fewer bits than an lhs in
+    f32 is widened as it is read: what is in memory stays narrow.
     """
 
     lhs: Operand

@@ -18,7 +18,8 @@ def _contraction(op: Any, operands: list[Array], symbols: Symbols) -> Array:
         lhs = lhs.swapaxes(-1, -2)
     if op.attributes["transpose_rhs"].value:
         rhs = rhs.swapaxes(-1, -2)
-    return np.matmul(lhs, rhs)
+    # A narrower rhs is widened; bf16 is f32 here.
+    return np.matmul(lhs, rhs.astype(lhs.dtype, copy=False))
 
 
 def window_view(x: Array, kernel: Sequence[int], strides: Any, dilations: Any) -> Array:

@@ -93,7 +93,7 @@ def _prepare(model: Model, request: dict[str, Any]) -> tuple[dict[str, Any], Cal
         torch.save(results, reference)
         found["flops"] = _flops(bound)
     elif reference.is_file():
-        found["error"] = _compare(results, torch.load(reference))
+        found["error"] = _compare(results, torch.load(reference), request["error_limit"])
     return found, bound
 
 
@@ -121,19 +121,21 @@ def _build(model: Model, request: dict[str, Any]) -> Any:
         device=request["device"],
         fallback=request["fallback"],
         plan=request["plan"],
+        error_limit=request["error_limit"],
     )
     return bind_to(compiled)
 
 
-def _compare(results: list[list[Any]], expected: list[list[Any]]) -> float:
+def _compare(results: list[list[Any]], expected: list[list[Any]], limit: float | None) -> float:
     """Return the greatest relative error of any tensor.
 
     Raises:
-        MetadefError: a tensor is missing, or differs by more than its dtype allows.
+        MetadefError: a tensor is missing, or differs by more than its dtype and the limit allow.
     """
     from metadef.cli.numbers import differences, worst
 
-    found = worst([d for a, b in zip(results, expected, strict=True) for d in differences(a, b)])
+    pairs = zip(results, expected, strict=True)
+    found = worst([d for a, b in pairs for d in differences(a, b, limit=limit)])
     if not found.right:
         raise MetadefError(
             f"wrong numbers in {found.output} ({found.about}): relative error {found.error:.1e}, "

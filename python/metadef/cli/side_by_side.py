@@ -97,6 +97,7 @@ def measure(
     device: str | None = None,
     fallback: str = "eager",
     plan: str | None = None,
+    error_limit: float | None = None,
     build_timeout: float = 600,
     warm: bool = False,
     traffic: int = 0,
@@ -105,8 +106,9 @@ def measure(
     """Build each job of the model that `load_model` knows by name, then measure all in turn.
 
     Results are compared with those of the first job of eager, where it is there. `device`,
-    `fallback` and `plan` are for Metadef; with `warm` it is compiled once more, from the cache that
-    it left. A job `limits` measures the machine, and copies that move `traffic` bytes.
+    `fallback`, `plan` and `error_limit` are for Metadef; with `warm` it is compiled once more, from
+    the cache that it left. A job `limits` measures the machine, and copies that move `traffic`
+    bytes.
 
     Raises:
         UsageError, MetadefError: the model cannot be loaded.
@@ -120,6 +122,7 @@ def measure(
             "device": device,
             "fallback": fallback,
             "plan": plan,
+            "error_limit": error_limit,
             "traffic": traffic,
         }
         processes = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metadef.device.levels import MEMORY
+from metadef.cost.rates import bytes_a_cycle
 from metadef.device.spec import DeviceSpec
 from metadef.dialects.metadef.winograd import (
     LEAST_CHANNELS,
@@ -23,8 +23,6 @@ from metadef.dialects.metadef.winograd import (
 #: those of a transform, which loads and stores about as much as it computes
 _PRODUCT_RATE = 2.0
 _TRANSFORM_RATE = 1.0
-#: bytes a cycle that a core gets of a level, where it was not measured
-_BYTES_A_CYCLE = {"l1": 64.0, "l2": 32.0, "l3": 16.0, MEMORY: 5.0}
 #: what two more dispatches and their barriers take
 _DISPATCHES = 2000.0
 _ELEMENT_BYTES = 4
@@ -84,15 +82,4 @@ def _lanes(device: DeviceSpec) -> float:
 
 def _traffic(moved: int, held: int, device: DeviceSpec) -> float:
     """Return the cycles to move bytes in the nearest cache that holds `held` bytes, or memory."""
-    for cache in device.caches:
-        if held <= cache.bytes:
-            return moved / _rate(f"l{cache.level}", device)
-    return moved / _rate(MEMORY, device)
-
-
-def _rate(level: str, device: DeviceSpec) -> float:
-    """Return the bytes a cycle that a core gets of a level."""
-    bandwidth, clock = device.measured.bandwidth.get(level), device.measured.clock_hz
-    if bandwidth and clock:
-        return bandwidth / clock / device.cores
-    return _BYTES_A_CYCLE.get(level, _BYTES_A_CYCLE["l3"])
+    return moved / bytes_a_cycle(device, held)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
-from metadef.device.spec import Instruction
+from metadef.device.spec import DeviceSpec, Instruction
 
 _X86 = ("x86_64", "i386", "i686")
 _ARM = ("aarch64", "arm64")
@@ -99,3 +99,13 @@ def native_types(architecture: str, features: Set[str]) -> tuple[str, ...]:
     half = {"avx512fp16"} if architecture in _X86 else {"fullfp16", "zvfh"}
     usual = ("i1", "i8", "ui8", "i16", "i32", "i64", "f32", "f64")
     return (*usual, "f16") if half & features else usual
+
+
+def converts_halves(spec: DeviceSpec) -> bool:
+    """Tell whether a device has instructions that convert vectors of f16 to f32 and back."""
+    architecture = spec.triple.partition("-")[0]
+    if architecture in _ARM:
+        return True
+    some = {"f16c", "avx512f"} if architecture in _X86 else {"zvfhmin", "zvfh"}
+    enabled = {feature[1:] for feature in spec.features.split(",") if feature.startswith("+")}
+    return bool(some & enabled)

@@ -205,7 +205,7 @@ class CompiledModel:
 
         Raises:
             MetadefError: it was compiled without a plan, and so without notes; an empty one will do
-                (`frontend.default_plan.empty_plan`).
+                (`frontend.options.empty_plan`).
         """
         from .default_plan import default_plan
 
@@ -266,7 +266,10 @@ def _compile(
 ) -> tuple[Interface, CompiledGraph]:
     looks = None
     if isinstance(module, torch.nn.Module) and not options.printing.is_on:
-        looks = looks_key(module, args, kwargs, dynamic_shapes, options.device, options.plan)
+        looks = looks_key(
+            *(module, args, kwargs, dynamic_shapes),
+            *(options.device, options.plan, options.error_limit),
+        )
     kept = find_model(options.cache, looks)
     ahead = None
     if kept is not None:

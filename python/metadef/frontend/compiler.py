@@ -175,7 +175,9 @@ def _kept_part(
 
 
 def _front_key(capture: Capture, options: Options) -> str | None:
-    return None if options.printing.is_on else graph_key(capture, options.device, options.plan)
+    if options.printing.is_on:
+        return None
+    return graph_key(capture, options.device, options.plan, options.error_limit)
 
 
 def _compile_kernels(
@@ -269,7 +271,7 @@ def _run_front(
 
     set_device(module, options.device)
     if options.plan is not None:
-        tell_front(module, options.plan)
+        tell_front(module, options.plan, options.error_limit)
     PassRunner(printing=printing, lazily=True, on_stage=note).run(module, steps)
     return counts
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from metadef import ir
 from metadef.codegen.choices import ChoiceSpace, choice_space
 from metadef.codegen.compile import KernelSource, dispatched_kernels, kernel_source, under_choice
-from metadef.codegen.version import compiler_version
 from metadef.device.spec import DeviceSpec
 from metadef.passes._structure import kernel_key
 from metadef.plan.kernel_choice import KernelChoice
-from metadef.plan.plan import SCHEDULE, Entry, ExecutionPlan, PlannedDevice, What
+from metadef.plan.plan import SCHEDULE, Entry, ExecutionPlan, What
 
+from .options import empty_plan
 from .part import Part
 from .planning import what_of_kernel
 
@@ -35,13 +35,6 @@ class PlannableKernel:
     def under(self, choice: KernelChoice) -> KernelSource:
         """Return its source under a choice."""
         return under_choice(self.source, choice)
-
-
-def empty_plan(device: DeviceSpec, model: str = "") -> ExecutionPlan:
-    """Return a plan that wants nothing: a model compiled with it notes its decisions."""
-    return ExecutionPlan(
-        model, PlannedDevice(device.name, device.fingerprint()), compiler_version()
-    )
 
 
 def plannable_kernels(part: Part, device: DeviceSpec) -> list[PlannableKernel]:

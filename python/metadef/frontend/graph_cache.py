@@ -77,16 +77,20 @@ def compress_texts(source: str, back: str) -> bytes:
 
 
 def graph_key(
-    capture: Capture, device: DeviceSpec, plan: ExecutionPlan | None = None
+    capture: Capture,
+    device: DeviceSpec,
+    plan: ExecutionPlan | None = None,
+    error_limit: float | None = None,
 ) -> str | None:
-    """Return the key of a graph for a device and a plan, or None where not all of it can be told by
-    text."""
+    """Return the key of a graph for a device, a plan and a limit of errors, or None where not all
+    of it can be told by text."""
     try:
         lines = list(_lines(capture))
     except (UnknownArgumentError, UnsupportedExpressionError):
         return None
     versions = [compiler_version(), torch.__version__, importlib.metadata.version("torch-mlir")]
     planned = [] if plan is None else [plan.digest]
+    planned += [] if error_limit is None else [f"within {error_limit!r}"]
     content = "\n".join(["front", *versions, repr(device), *planned, *lines])
     return hashlib.sha256(content.encode()).hexdigest()
 

@@ -98,12 +98,14 @@ def looks_key(
     dynamic_shapes: Any,
     device: DeviceSpec,
     plan: ExecutionPlan | None = None,
+    error_limit: float | None = None,
 ) -> str:
-    """Return a key of a module's and its arguments' looks, a device and a plan."""
+    """Return a key of a module's and its arguments' looks, a device, a plan, a limit of errors."""
     lines = [f"{type(module).__module__}.{type(module).__qualname__}", repr(dynamic_shapes)]
     lines += [f"{name} {_looks(tensor)}" for name, tensor in module_state(module)]
     lines += [_looks(leaf) for leaf in pytree.tree_leaves((args, kwargs))]
     lines += [] if plan is None else [plan.digest]
+    lines += [] if error_limit is None else [f"within {error_limit!r}"]
     content = "\n".join(["looks", compiler_version(), torch.__version__, repr(device), *lines])
     return hashlib.sha256(content.encode()).hexdigest()
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import torch
 
+from metadef.codegen.version import compiler_version
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
 from metadef.instrumentation import ALL, Printing
 from metadef.plan.files import load
-from metadef.plan.plan import ExecutionPlan
+from metadef.plan.plan import ExecutionPlan, PlannedDevice
 from metadef.runtime.cache import Cache, default_cache
 from metadef.runtime.host import device_named
 
@@ -31,6 +32,7 @@ class Options:
     printing: Printing = field(default_factory=Printing)
     jobs: int = 2
     plan: ExecutionPlan | None = None
+    error_limit: float | None = None
 
 
 def default_options(
@@ -41,6 +43,7 @@ def default_options(
     print_ir_after_all: bool = False,
     ir_dir: Path | None = None,
     plan: ExecutionPlan | str | Path | None = None,
+    error_limit: float | None = None,
 ) -> Options:
     """Return options with this machine's device, torch's number of threads, and the cache on disk.
 
@@ -51,15 +54,22 @@ def default_options(
         raise MetadefError(f"fallback: expected 'eager' or 'error', got {fallback!r}")
     if threads is not None:
         _check_threads(threads)
+    if error_limit is not None:
+        check_error_limit(error_limit)
     after = ALL if print_ir_after_all else frozenset[str]()
+    spec = device_named(device)
+    followed = _plan(plan)
+    if followed is None and error_limit is not None:
+        followed = empty_plan(spec)  # it notes what comes of the limit
     return Options(
-        device=device_named(device),
+        device=spec,
         threads=threads or max(1, torch.get_num_threads()),
         cache=default_cache(),
         fallback=fallback,
         printing=Printing(after=after, ir_dir=ir_dir),
         jobs=max(1, min(8, os.cpu_count() or 1)),
-        plan=_plan(plan),
+        plan=followed,
+        error_limit=error_limit,
     )
 
 
@@ -71,6 +81,25 @@ def _plan(plan: ExecutionPlan | str | Path | None) -> ExecutionPlan | None:
             f"plan: expected an ExecutionPlan or the path of one, got {type(plan).__name__}"
         )
     return load(Path(plan))
+
+
+def empty_plan(device: DeviceSpec, model: str = "") -> ExecutionPlan:
+    """Return a plan that wants nothing: a model compiled with it notes its decisions."""
+    return ExecutionPlan(
+        model, PlannedDevice(device.name, device.fingerprint()), compiler_version()
+    )
+
+
+def check_error_limit(limit: float) -> None:
+    """Check the largest relative error of outputs that a user allows.
+
+    Raises:
+        MetadefError: it is no number over 0 and under 1.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int | float):
+        raise MetadefError(f"error_limit: expected a number, got {type(limit).__name__}")
+    if not 0 < limit < 1:
+        raise MetadefError(f"error_limit: expected over 0 and under 1, got {limit}")
 
 
 def _check_threads(threads: int) -> None:

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from metadef import ir
-from metadef.passes._planned import decisions_of, set_plan
+from metadef.passes._planned import ERROR_LIMIT, decisions_of, set_plan
 from metadef.plan.convolution import algorithm_choice, algorithm_text
 from metadef.plan.decision import Decision
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
-from metadef.plan.plan import CONVOLUTION, SCHEDULE, ExecutionPlan, What
+from metadef.plan.plan import CONVOLUTION, PRECISION, SCHEDULE, Choice, ExecutionPlan, What
+from metadef.plan.precision import weights_choice, weights_text
 
 from .kernels import lines_of, summarize_kernel
 
+#: the decisions of front passes: a plan's choice as text for them, and back
+_KINDS: Mapping[str, tuple[Callable[[Choice], str], Callable[[str], Choice]]] = {
+    CONVOLUTION: (algorithm_text, algorithm_choice),
+    PRECISION: (weights_text, weights_choice),
+}
 
-def tell_front(module: ir.Module, plan: ExecutionPlan) -> None:
-    """Say on a module what the plan wants of the front passes."""
+
+def tell_front(module: ir.Module, plan: ExecutionPlan, error_limit: float | None = None) -> None:
+    """Say on a module what the plan wants of the front passes, and which error is allowed."""
     wanted = {
-        key: [algorithm_text(choice) for choice, _ in plan.wanted(CONVOLUTION, key)]
-        for key in plan.of_kind(CONVOLUTION)
+        kind: {
+            key: [text_of(choice) for choice, _ in plan.wanted(kind, key)]
+            for key in plan.of_kind(kind)
+        }
+        for kind, (text_of, _) in _KINDS.items()
     }
     with module.context, ir.Location.unknown():
-        set_plan(module, {CONVOLUTION: wanted})
+        set_plan(module, wanted)
+        if error_limit is not None:
+            limit = ir.FloatAttr.get(ir.F64Type.get(), error_limit)
+            module.operation.attributes[ERROR_LIMIT] = limit
 
 
 def tell_decided(module: ir.Module, decisions: Iterable[Decision]) -> None:
     """Say on a module what the front passes decided once, so that they do so again."""
-    chosen = {d.key: [algorithm_text(d.chosen)] for d in decisions if d.kind == CONVOLUTION}
+    chosen: dict[str, dict[str, list[str]]] = {}
+    for made in decisions:
+        if made.kind in _KINDS:
+            text_of, _ = _KINDS[made.kind]
+            chosen.setdefault(made.kind, {})[made.key] = [text_of(made.chosen)]
     if chosen:
         with module.context, ir.Location.unknown():
-            set_plan(module, {CONVOLUTION: chosen})
+            set_plan(module, chosen)
 
 
 def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
@@ -39,6 +56,7 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
         kind, key, chosen, op, line = (
             str(noted[name]) for name in ("kind", "key", "chosen", "op", "line")
         )
+        _, choice_of = _KINDS[kind]
         refused = list(noted["refused"])
         wanted = plan.wanted(kind, key)
         by = wanted[len(refused)][1] if len(refused) < len(wanted) else "default"
@@ -47,7 +65,7 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
             lines = dict.fromkeys((*found[kind, key].what.lines, *lines))
         what = What(ops=(op,), lines=tuple(lines), shapes=tuple(noted["shapes"]))
         reasons = zip((choice for choice, _ in wanted), refused, strict=False)
-        found[kind, key] = Decision(kind, key, algorithm_choice(chosen), by, tuple(reasons), what)
+        found[kind, key] = Decision(kind, key, choice_of(chosen), by, tuple(reasons), what)
     return list(found.values())
 
 

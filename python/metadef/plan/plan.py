@@ -16,7 +16,7 @@ from metadef.plan.schema import validate
 
 #: the version of the form that is written and read
 VERSION = 1
-SCHEDULE, CONVOLUTION = "schedule", "convolution"
+SCHEDULE, CONVOLUTION, PRECISION = "schedule", "convolution", "precision"
 #: whose choice goes first
 AUTHORS = ("person", "search", "default")
 

@@ -22,8 +22,8 @@ from metadef.codegen.version import compiler_version
 from metadef.device.levels import capacities
 from metadef.diagnostics import MetadefError
 from metadef.frontend.compiled_model import CompiledModel, compile_model
-from metadef.frontend.default_plan import PlannableKernel, empty_plan
-from metadef.frontend.options import Options
+from metadef.frontend.default_plan import PlannableKernel
+from metadef.frontend.options import Options, empty_plan
 from metadef.measure.energy import energy_of
 from metadef.measure.kernel_runs import kernel_run
 from metadef.plan.kernel_choice import KernelChoice

@@ -24,6 +24,16 @@ func.func @batches_broadcast(%a: tensor<2x1x4x8xf32>, %b: tensor<3x8x5xf32>) {
   return
 }
 
+// CHECK-LABEL: @narrow_weights
+// CHECK: "metadef.contraction"({{.*}}) {transpose_lhs = false, transpose_rhs = false
+// CHECK-SAME: : (tensor<4x8xf32>, tensor<8x5xbf16>) -> tensor<4x5xf32>
+// CHECK: (tensor<4x8xf32>, tensor<8x5xi8>) -> tensor<4x5xf32>
+func.func @narrow_weights(%a: tensor<4x8xf32>, %b: tensor<8x5xbf16>, %c: tensor<8x5xi8>) {
+  %0 = "metadef.contraction"(%a, %b) {transpose_lhs = false, transpose_rhs = false} : (tensor<4x8xf32>, tensor<8x5xbf16>) -> tensor<4x5xf32>
+  %1 = "metadef.contraction"(%a, %c) {transpose_lhs = false, transpose_rhs = false} : (tensor<4x8xf32>, tensor<8x5xi8>) -> tensor<4x5xf32>
+  return
+}
+
 // -----
 
 func.func @of_vectors(%a: tensor<8xf32>, %b: tensor<8x4xf32>) {
@@ -50,8 +60,8 @@ func.func @batches_differ(%a: tensor<2x4x8xf32>, %b: tensor<3x8x5xf32>) {
 
 // -----
 
-func.func @mixed_types(%a: tensor<4x8xf32>, %b: tensor<8x5xf16>) {
-  // expected-error @+1 {{contraction-C4: operands have one element type, got f32 and f16}}
-  %0 = "metadef.contraction"(%a, %b) {transpose_lhs = false, transpose_rhs = false} : (tensor<4x8xf32>, tensor<8x5xf16>) -> tensor<4x5xf32>
+func.func @mixed_types(%a: tensor<4x8xf16>, %b: tensor<8x5xf32>) {
+  // expected-error @+1 {{contraction-C4: operands have one element type, or lhs has f32 and rhs bf16, f16 or i8, got f16 and f32}}
+  %0 = "metadef.contraction"(%a, %b) {transpose_lhs = false, transpose_rhs = false} : (tensor<4x8xf16>, tensor<8x5xf32>) -> tensor<4x5xf16>
   return
 }

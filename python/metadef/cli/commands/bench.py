@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
                 device=args.device,
                 fallback=args.fallback,
                 plan=args.plan,
+                error_limit=args.error_limit,
                 tell=tell,
             )
     found = _measurements(measured)

@@ -48,6 +48,17 @@ def add_compile_options(parser: argparse.ArgumentParser, *, plan: bool = True) -
         parser.add_argument(
             "--plan", metavar="FILE", help="a plan, whose choices go before the compiler's own"
         )
+    add_error_limit(parser)
+
+
+def add_error_limit(parser: argparse.ArgumentParser) -> None:
+    """Add `--error-limit`."""
+    parser.add_argument(
+        "--error-limit",
+        metavar="ERROR",
+        type=float,
+        help="relative error of the outputs up to which weights may be stored in bf16 or i8 (none)",
+    )
 
 
 def compile_for(args: argparse.Namespace, model: Model) -> CompiledModel:
@@ -67,6 +78,7 @@ def compile_for(args: argparse.Namespace, model: Model) -> CompiledModel:
             ir_dir=getattr(args, "ir_dir", None),
             progress=tell,
             plan=args.plan,
+            error_limit=args.error_limit,
         )
 
 

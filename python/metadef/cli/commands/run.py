@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     model = load_model(args.model)
     got, expected = results(model, compile_for(args, model))
-    found = differences(got, expected, args.tolerance)
+    found = differences(got, expected, args.tolerance, args.error_limit)
     table = Table("output", "tensor", "relative error", "allowed", "")
     for d in found:
         mark = "right" if d.right else "WRONG"

@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compile; write the plan."""
     from metadef.api import compile
-    from metadef.frontend.default_plan import empty_plan
+    from metadef.frontend.options import empty_plan
     from metadef.plan.files import save, to_json
     from metadef.runtime.host import device_named
 
@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
             fallback=args.fallback,
             progress=tell,
             plan=empty_plan(device),
+            error_limit=args.error_limit,
         )
     plan = compiled.default_plan()
     if args.output is None:
