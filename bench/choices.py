@@ -29,8 +29,8 @@ from metadef.cli.usage import count
 from metadef.codegen.compile import Settings, compile_sources
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
-from metadef.frontend.default_plan import PlannableKernel, empty_plan
-from metadef.frontend.options import default_options
+from metadef.frontend.default_plan import PlannableKernel
+from metadef.frontend.options import default_options, empty_plan
 from metadef.measure.alone import Outcome, Rounds, measure_alone
 from metadef.measure.kernel_runs import kernel_run
 from metadef.plan.kernel_choice import KernelChoice
