@@ -36,7 +36,7 @@ from metadef.measure.kernel_runs import kernel_run
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.runtime.cache import default_cache
 from metadef.runtime.host import device_named
-from metadef.tuning.predict import predictor_for
+from metadef.tuning.knowledge import Knowledge
 
 _TOGETHER = 7
 #: choices by prediction, and by the first measurement, that are measured to the end
@@ -125,7 +125,8 @@ def measure_case(name: str, device: DeviceSpec, threads: int, limit: int) -> dic
     kernels = [(k, k.space()) for k in model.plannable_kernels()]
     kernel, space = max(kernels, key=lambda pair: pair[1].features()["flops"])
     choices = list(islice(space.candidates(), limit))
-    predict = predictor_for(default_options(device=device, threads=threads))(kernel, {})
+    options = default_options(device=device, threads=threads)
+    predict = Knowledge(options).predictor(kernel, {}, 1)
     ranked = sorted(zip(predict(choices), range(len(choices)), strict=True))
     first = _measured(kernel, choices, threads)
     by_time = sorted(first, key=lambda n: first[n])

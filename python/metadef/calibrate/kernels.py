@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import random
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 from metadef.codegen.compile import KernelSource, Settings, compile_sources, under_choice
@@ -20,6 +19,7 @@ from metadef.measure.alone import Outcome, Rounds, measure_alone
 from metadef.measure.kernel_runs import copies_from_memory, kernel_run
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.predict.described import DescribedKernel, describe, text_key
+from metadef.predict.outcomes import as_measurement, now
 from metadef.runtime.cache import Cache
 
 #: candidates of which some are drawn
@@ -86,7 +86,9 @@ def measure_trials(
     for trial, runs in pending:
         for about in runs:
             outcomes = _outcomes(trial, about, compiled, failures, effort)
-            found += [_with(m, outcome) for m, outcome in zip(about, outcomes, strict=True)]
+            found += [
+                as_measurement(m, outcome) for m, outcome in zip(about, outcomes, strict=True)
+            ]
     done |= {m.place for m in found}
     texts = {text_key(trial.source.text): trial.source.text for trial, _ in pending}
     return found, texts
@@ -141,21 +143,6 @@ def _outcomes(
     ]
 
 
-def _with(about: Measurement, outcome: Outcome) -> Measurement:
-    return replace(
-        about,
-        ns=outcome.ns,
-        p90_ns=outcome.p90_ns,
-        least_ns=outcome.least_ns,
-        spread=outcome.spread,
-        rounds=outcome.rounds,
-        flagged=outcome.failed is None and outcome.spread > Rounds.spread,
-        failed=outcome.failed,
-        date=now(),
-        host=socket.gethostname(),
-    )
-
-
 def failed_case(kind: str, name: str, spec: DeviceSpec, error: str) -> Measurement:
     """Return what a table keeps of a case that gave no kernels."""
     key = hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -165,8 +152,3 @@ def failed_case(kind: str, name: str, spec: DeviceSpec, error: str) -> Measureme
         date=now(),
         host=socket.gethostname(),
     )
-
-
-def now() -> str:
-    """Return the time as tables have it: UTC, ISO 8601."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -41,6 +41,7 @@ class Schedules:
     run: KernelRun
     threads: int
     measurer: Measurer
+    learn: Callable[[Sequence[tuple[KernelChoice, Outcome]]], None]
 
     def measure(self, kernels: Sequence[CompiledKernel], rounds: Rounds) -> list[Outcome]:
         """Measure builds of the kernel, interleaved."""
@@ -156,6 +157,8 @@ def _measure(
     distinct = list(dict.fromkeys(s.key for s in sources if s.key in built))
     first, *outcomes = kernel.measure([compiled, *(built[key] for key in distinct)], Rounds())
     by_key = dict(zip(distinct, outcomes, strict=True))
+    known = {r.choice: by_key[s.key] for r, s in zip(batch, sources, strict=True) if s.key in built}
+    kernel.learn([(default.choice, first), *known.items()])
     trials = []
     for ranked, source in zip(batch, sources, strict=True):
         predicted = ranked.predicted / default.predicted

@@ -34,9 +34,10 @@ from .budget import Budget, check_budget
 from .calls import Calls, measure_calls, memory_of, score
 from .cluster import join_cluster
 from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
+from .knowledge import Knowledge
 from .measuring import Here, Measurer
 from .objective import Objective
-from .proxy import Predict, rank
+from .proxy import rank
 from .result import KernelGain, Tuned
 from .study import Study, Trial, open_study
 
@@ -50,9 +51,6 @@ _ROUNDS, _SLICE_SECONDS = 7, 0.05
 _LAST_ROUNDS = 15
 #: bytes of the copies of a kernel's tensors, at most
 _MOST_COPIED = 256 << 20
-
-#: predicts times of a kernel's choices
-Predictor = Callable[[PlannableKernel, Mapping[str, int]], Predict]
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,6 @@ class Request:
 
 def tune_model(
     request: Request,
-    predictor: Predictor,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Tuned:
     """Search for what suits a model on this machine.
@@ -110,7 +107,7 @@ def tune_model(
         measurer: Measurer = Here()
         if request.cluster is not None:
             measurer = held.enter_context(join_cluster(request.cluster, spec))
-        return _Search(request, predictor, progress, study, measurer).run()
+        return _Search(request, progress, study, measurer).run()
 
 
 @dataclass(eq=False)
@@ -142,14 +139,13 @@ class _Search:
     def __init__(
         self,
         request: Request,
-        predictor: Predictor,
         progress: Callable[[Progress], None],
         study: Study,
         measurer: Measurer,
     ) -> None:
         self.request = request
         self.measurer = measurer
-        self.predictor = predictor
+        self.knowledge = Knowledge(request.options)
         self.progress = progress
         self.study = study
         self.budget = Budget(request.seconds, request.trials)
@@ -215,8 +211,10 @@ class _Search:
         space = kernel.space()
         if not space.fields:
             return None
-        ranked = rank(space, self.predictor(kernel, symbols), _PROXY_TRIALS, self.request.seed)
         run = kernel_run(kernel.source.text, symbols)
+        copies = self._copies(run.bytes)
+        predict = self.knowledge.predictor(kernel, symbols, copies)
+        ranked = rank(space, predict, _PROXY_TRIALS, self.request.seed)
         options = self.request.options
         return search_schedules(
             Schedules(
@@ -224,9 +222,10 @@ class _Search:
                 f"{SCHEDULE} {kernel.key} {sorted(symbols.items())}",
                 kernel.source,
                 kernel.under,
-                replace(run, copies=self._copies(run.bytes)),
+                replace(run, copies=copies),
                 options.threads,
                 self.measurer,
+                partial(self.knowledge.learn, kernel, symbols, copies),
             ),
             ranked,
             self.study,

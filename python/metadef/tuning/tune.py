@@ -11,7 +11,6 @@ from metadef.diagnostics import MetadefError
 from metadef.frontend.options import default_options
 
 from .objective import parse_objective
-from .predict import predictor_for
 from .search import Progress, Request, tune_model
 
 if TYPE_CHECKING:
@@ -70,4 +69,4 @@ def tune(
         storage=storage,
         cluster=cluster,
     )
-    return tune_model(request, predictor_for(options), progress or (lambda _: None))
+    return tune_model(request, progress or (lambda _: None))
