@@ -19,6 +19,7 @@ import metadef
 from metadef.codegen.choices import choice_space
 from metadef.diagnostics import MetadefError
 from metadef.frontend.options import empty_plan
+from metadef.measure.accuracy import output_error
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.plan.plan import SCHEDULE
 from metadef.runtime.host import this_device
@@ -188,7 +189,7 @@ def test_tunes_algorithms_of_convolutions(tmp_path: Path) -> None:
     tuned = tune(
         *(model, (x,)),
         threads=1,
-        budget=20,
+        budget=300,
         trials=3,
         storage=tmp_path / "s.sqlite",
         progress=seen.append,
@@ -208,3 +209,33 @@ def test_energy_needs_a_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "energy_of", lambda kind: Energy("none", reason="no RAPL zones"))
     with pytest.raises(MetadefError, match="energy cannot be measured here: no RAPL zones"):
         tune(nn.ReLU(), (torch.zeros(4),), objective="energy")
+
+
+def test_tunes_types_of_weights_under_a_limit(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, x = nn.Linear(256, 192).eval(), torch.randn(1, 256)
+    with torch.no_grad():
+        model.weight[:, 0] = 4  # the others are left few of the steps of eight bits
+    seen: list[Progress] = []
+    tuned = tune(
+        *(model, (x,)),
+        threads=1,
+        budget=300,
+        trials=3,
+        storage=tmp_path / "s.sqlite",
+        error_limit=5e-3,
+        progress=seen.append,
+    )
+    last = [p.last for p in seen if p.layer == "algorithms, precision" and p.last is not None]
+    failed = {t.choice["weights"]: t.failed for t in last}
+    assert list(failed) == ["bf16", "f16", "i8"]
+    assert failed["bf16"] is None and failed["f16"] is None
+    assert "allowed are 5.0e-03" in str(failed["i8"])
+    assert tuned.error is not None and tuned.error <= 5e-3
+    compiled = metadef.compile(model, (x,), threads=1, plan=tuned.plan)
+    assert output_error(compiled, model, (x,)) <= 5e-3
+
+
+def test_refuses_no_limit() -> None:
+    with pytest.raises(MetadefError, match="error_limit: expected over 0 and under 1, got 2"):
+        tune(nn.ReLU(), (torch.zeros(4),), error_limit=2)

@@ -35,7 +35,8 @@ class Tuned:
 
     `before` and `after` are the default, measured before and after the search; `adapted` is the
     model with the plan, beside `after`. Where nothing was better, the plan has no entry of the
-    search, and `adapted` is the default.
+    search, and `adapted` is the default. `error` is how far outputs are from the default's under a
+    limit of errors.
     """
 
     plan: ExecutionPlan
@@ -46,6 +47,7 @@ class Tuned:
     kernels: tuple[KernelGain, ...]
     trials: int
     seconds: float
+    error: float | None = None
 
     @property
     def gain(self) -> float:

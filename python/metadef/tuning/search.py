@@ -24,15 +24,16 @@ from metadef.diagnostics import MetadefError
 from metadef.frontend.compiled_model import CompiledModel, compile_model
 from metadef.frontend.default_plan import PlannableKernel
 from metadef.frontend.options import Options, empty_plan
+from metadef.measure.accuracy import output_error
 from metadef.measure.energy import energy_of
 from metadef.measure.kernel_runs import kernel_run
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 
-from .algorithm_search import search_algorithms, with_entry
 from .budget import Budget, check_budget
 from .calls import Calls, measure_calls, memory_of, score
 from .cluster import join_cluster
+from .front_search import ALGORITHMS, TYPES, search_front, with_entry
 from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
 from .knowledge import Knowledge
 from .measuring import Here, Measurer
@@ -81,6 +82,7 @@ class Request:
     seed: int
     storage: str | Path | None
     cluster: str | None = None
+    error_limit: float | None = None
 
 
 def tune_model(
@@ -169,7 +171,9 @@ class _Search:
         # about the bytes that a call goes through
         self.footprint = memory_of(default, self.symbols)
         (before,) = self._measure([default])
-        plan, adapted = search_algorithms(
+        limit = self.request.error_limit
+        plan, adapted = search_front(
+            (ALGORITHMS,) if limit is None else (ALGORITHMS, TYPES),
             start,
             default,
             self._compile,
@@ -179,7 +183,9 @@ class _Search:
             self.budget,
             self.request.seconds * _ALGORITHMS_UNTIL,
             self.evidence,
-            partial(self._tell, "algorithms"),
+            partial(self._tell, "algorithms" if limit is None else "algorithms, precision"),
+            "" if limit is None else f"within {limit!r}",
+            partial(self._objection, default),
         )
         schedules, kernels = self._schedules(adapted)
         return self._settle(start, default, before, plan, schedules, kernels)
@@ -275,7 +281,9 @@ class _Search:
         for entry in schedules:
             only_schedules = with_entry(only_schedules, entry)
         plans = {p.digest: p for p in (whole, plan, only_schedules) if p.entries}
-        models = [self._compile(p) for p in plans.values()]
+        compiled = [(p, self._compile(p)) for p in plans.values()]
+        tried = [(p, model) for p, model in compiled if self._objection(default, model) is None]
+        models = [model for _, model in tried]
         self._tell("whole model", f"{len(models)} plan(s) beside the default")
         after, *others = self._measure([default, *models], _LAST_ROUNDS)
         scored = [
@@ -283,13 +291,27 @@ class _Search:
         ]
         least, best = min(scored, default=(1.0, -1))
         if least > 1 - LEAST_GAIN:
-            chosen, adapted = start, after
+            chosen, adapted, model = start, after, default
         else:
-            chosen, adapted = list(plans.values())[best], others[best]
+            (chosen, model), adapted = tried[best], others[best]
         return Tuned(
             *(chosen, self.request.objective, before, after, adapted, tuple(kernels)),
             *(self.budget.used_trials, self.budget.elapsed),
+            error=self._error(default, model),
         )
+
+    def _error(self, default: CompiledModel, model: CompiledModel) -> float | None:
+        """Return how far outputs are from the default's; None where nobody set a limit."""
+        if self.request.error_limit is None:
+            return None
+        return output_error(model, default, self.request.args, self.request.kwargs)
+
+    def _objection(self, default: CompiledModel, model: CompiledModel) -> str | None:
+        """Return why a model may not be: its outputs are too far from the default's."""
+        error, limit = self._error(default, model), self.request.error_limit
+        if error is None or limit is None or error <= limit:
+            return None
+        return f"outputs are off by {error:.1e}, allowed are {limit:.1e}"
 
     def _compile(self, plan: ExecutionPlan) -> CompiledModel:
         request = self.request

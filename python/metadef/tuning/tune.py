@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metadef.diagnostics import MetadefError
-from metadef.frontend.options import default_options
+from metadef.frontend.options import check_error_limit, default_options
 
 from .objective import parse_objective
 from .search import Progress, Request, tune_model
@@ -35,6 +35,7 @@ def tune(
     seed: int = 0,
     storage: str | Path | None = None,
     cluster: str | None = None,
+    error_limit: float | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Tuned:
     """Search for choices that suit a model better than the compiler's own; return plan and gain.
@@ -45,7 +46,9 @@ def tune(
     ones. Trials are kept in `storage`, a file or a URL as Optuna takes it (default: beside the
     compile cache): a search that was killed goes on where it was. `seed` decides what is proposed.
     With `cluster`, the address of a Ray cluster or `auto`, kernels are measured on its machines
-    that announce the device (`metadef worker`).
+    that announce the device (`metadef worker`). With an `error_limit`, the types that weights are
+    stored in are searched too; outputs on the example arguments stay within it, relative to the
+    largest of an output by default.
 
     Raises:
         MetadefError: the model cannot be compiled, an option has no such value, the budget is too
@@ -56,6 +59,8 @@ def tune(
             "tune: needs Optuna, which is not installed; pip install 'metadef[tune]'"
         )
     options = default_options(device=device, threads=threads)
+    if error_limit is not None:
+        check_error_limit(error_limit)
     request = Request(
         module=module,
         args=args,
@@ -68,5 +73,6 @@ def tune(
         seed=seed,
         storage=storage,
         cluster=cluster,
+        error_limit=error_limit,
     )
     return tune_model(request, progress or (lambda _: None))

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 HELP = "search for what suits a model on this machine; write a plan"
 DESCRIPTION = (
     "Search for choices that suit a model better than the compiler's own: algorithms of "
-    "convolutions, then each kernel's register blocks, tiles and grain. A cost model ranks, the "
-    "best few are measured beside the default. What was measured is kept, so that a search that "
-    "was killed goes on where it was. Compile with the plan: --plan FILE."
+    "convolutions, under --error-limit the types that weights are stored in, then each kernel's "
+    "register blocks, tiles and grain. A cost model ranks, the best few are measured beside the "
+    "default. What was measured is kept, so that a search that was killed goes on where it was. "
+    "Compile with the plan: --plan FILE."
 )
 
 
@@ -60,6 +61,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="measure kernels on the machines of a Ray cluster; auto: the one that runs here",
     )
+    parser.add_argument(
+        "--error-limit",
+        metavar="ERROR",
+        type=float,
+        help="relative error of the outputs up to which narrow types of weights are tried (none)",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
 
@@ -86,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             storage=args.storage,
             cluster=args.cluster,
+            error_limit=args.error_limit,
             progress=tell,
         )
     if args.output is not None:
@@ -132,6 +140,7 @@ def as_data(tuned: Tuned) -> dict[str, Any]:
         "is_better": tuned.is_better,
         "seconds": tuned.seconds,
         "trials": tuned.trials,
+        "error": tuned.error,
         "calls": {
             name: _call_data(getattr(tuned, name)) for name in ("before", "after", "adapted")
         },
@@ -156,7 +165,8 @@ def _verdict(tuned: Tuned, output: str | None) -> str:
     if not tuned.is_better:
         return f"{tried}: nothing is better than the default, which the plan keeps{where}"
     changed = sum(entry.by == "search" for entry in tuned.plan.entries)
-    return f"{tried}: {changed} decision(s) changed, {tuned.gain:.1%} less time{where}"
+    error = "" if tuned.error is None else f", outputs off by {tuned.error:.1e}"
+    return f"{tried}: {changed} decision(s) changed, {tuned.gain:.1%} less time{error}{where}"
 
 
 @contextmanager

@@ -1,20 +1,22 @@
-"""The search over algorithms: each distinct convolution another way, measured in the whole model.
+"""The search over the decisions of front passes: each another way, measured in the whole model.
 
-A convolution's algorithm changes its neighbours too (how weights are packed, what fuses), so the
-model as a whole says what is better. One decision changes at a time, those that take longest first,
-and what is better stays.
+Another algorithm of a convolution, or another type of a product's weights, changes its neighbours
+too (how weights are packed, what fuses), so the model as a whole says what is better. One decision
+changes at a time, algorithms and types alike, and what is better stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from metadef.dialects.metadef.ops.contraction import NARROW
 from metadef.dialects.metadef.winograd import LEAST_CHANNELS
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.plan.convolution import ALGORITHM, TILE
 from metadef.plan.decision import Decision
-from metadef.plan.plan import CONVOLUTION, Choice, Entry, Evidence, ExecutionPlan
+from metadef.plan.plan import CONVOLUTION, PRECISION, Choice, Entry, Evidence, ExecutionPlan
+from metadef.plan.precision import WEIGHTS
 
 from .budget import Budget
 from .calls import Calls, score
@@ -22,13 +24,31 @@ from .kernel_search import LEAST_GAIN
 from .objective import Objective
 from .study import Study, Trial
 
+
+@dataclass(frozen=True)
+class Ways:
+    """The ways that decisions of one kind may go."""
+
+    kind: str
+    choices: tuple[Choice, ...]
+
+
+ALGORITHMS = Ways(
+    CONVOLUTION,
+    ({ALGORITHM: "direct"}, *({ALGORITHM: "winograd", TILE: tile} for tile in LEAST_CHANNELS)),
+)
+TYPES = Ways(PRECISION, tuple({WEIGHTS: type_} for type_ in ("f32", *NARROW)))
+
 #: compiles the model with a plan
 Compile = Callable[[ExecutionPlan], CompiledModel]
 #: calls models in turn
 Measure = Callable[[Sequence[CompiledModel]], list[Calls]]
+#: says why a model may not be, None where it may
+Objection = Callable[[CompiledModel], str | None]
 
 
-def search_algorithms(
+def search_front(
+    kinds: Sequence[Ways],
     plan: ExecutionPlan,
     model: CompiledModel,
     compile_with: Compile,
@@ -39,12 +59,18 @@ def search_algorithms(
     until: float,
     evidence: Evidence,
     on_trial: Callable[[str, Trial], None],
+    under: str = "",
+    objection: Objection = lambda _: None,
 ) -> tuple[ExecutionPlan, CompiledModel]:
-    """Return the plan with better algorithms, and the model compiled with it."""
-    decisions = [d for d in model.decisions if d.kind == CONVOLUTION]
-    possible = _possible(plan, decisions, compile_with) if decisions else {}
+    """Return the plan with better decisions of `kinds`, and the model compiled with it.
+
+    What there is an `objection` to is not measured; `under` names the condition that it checks, as
+    trials under another one say nothing here.
+    """
+    decisions = [d for d in model.decisions if any(d.kind == ways.kind for ways in kinds)]
+    possible = _possible(kinds, plan, decisions, compile_with)
     for decision in decisions:
-        subject = f"{CONVOLUTION} {decision.key}"
+        subject = f"{decision.kind} {decision.key} {under}".rstrip()
         known = {_text(t.choice): t for t in study.trials(subject)}
         best: tuple[float, Choice, CompiledModel, Evidence] | None = None
         for choice in possible.get(decision.key, []):
@@ -53,6 +79,12 @@ def search_algorithms(
             if budget.elapsed >= until or not budget.take(1):
                 break
             other = compile_with(with_entry(plan, _entry(decision, choice)))
+            problem = objection(other)
+            if problem is not None:
+                trial = Trial(choice, None, failed=problem)
+                study.add(subject, trial)
+                on_trial(str(decision.what), trial)
+                continue
             before, after = measure([model, other])
             ratio = score(objective, before, after)
             trial = Trial(choice, ratio, _spread(after))
@@ -74,19 +106,23 @@ def search_algorithms(
 
 
 def _possible(
-    plan: ExecutionPlan, decisions: Sequence[Decision], compile_with: Compile
+    kinds: Sequence[Ways],
+    plan: ExecutionPlan,
+    decisions: Sequence[Decision],
+    compile_with: Compile,
 ) -> dict[str, list[Choice]]:
-    """Return the other ways that are open to each convolution: all are asked for one at once."""
+    """Return the other ways that are open to each decision: all of a kind are asked for one at
+    once."""
     found: dict[str, list[Choice]] = {}
-    ways: list[Choice] = [{ALGORITHM: "direct"}]
-    ways += [{ALGORITHM: "winograd", TILE: tile} for tile in LEAST_CHANNELS]
-    for way in ways:
-        asked = plan
-        for decision in decisions:
-            asked = with_entry(asked, _entry(decision, way))
-        for made in compile_with(asked).decisions:
-            if made.kind == CONVOLUTION and not made.refused:
-                found.setdefault(made.key, []).append(way)
+    for ways in kinds:
+        those = [d for d in decisions if d.kind == ways.kind]
+        for way in ways.choices if those else ():
+            asked = plan
+            for decision in those:
+                asked = with_entry(asked, _entry(decision, way))
+            for made in compile_with(asked).decisions:
+                if made.kind == ways.kind and not made.refused:
+                    found.setdefault(made.key, []).append(way)
     for decision in decisions:
         chosen = _text(decision.chosen)
         found[decision.key] = [w for w in found.get(decision.key, []) if _text(w) != chosen]
@@ -95,7 +131,7 @@ def _possible(
 
 def _entry(decision: Decision, choice: Choice) -> Entry:
     return Entry(
-        *(CONVOLUTION, decision.key, choice, "search"), second=decision.chosen, what=decision.what
+        *(decision.kind, decision.key, choice, "search"), second=decision.chosen, what=decision.what
     )
 
 
