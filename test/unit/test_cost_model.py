@@ -108,6 +108,12 @@ def test_few_measurements_leave_it_to_the_roofline() -> None:
     assert math.isclose(found.ns, roofline(kernel(999), SPEC, LIMITS).ns)
 
 
+def test_a_choice_is_near_its_measured_default() -> None:
+    default, other = kernel(64), kernel(64, 6)
+    (found,) = learn([default], SPEC, LIMITS).predict([other], [default])
+    assert found.source == INTERPOLATED and math.isclose(found.ns, default.least_ns)
+
+
 def test_old_evidence_ages_out() -> None:
     old = kernel(64)
     new = replace(old, least_ns=old.least_ns * 4, date="2027-01-01T00:00:00+00:00")

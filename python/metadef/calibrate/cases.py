@@ -75,6 +75,8 @@ def working_sets(spec: DeviceSpec) -> list[int]:
     return [nearest, *between, 2 * caches[-1] if caches else 64 << 20]
 
 
+#: multiply-adds of a convolution, at about as many outputs as inputs
+_MOST_PRODUCTS = 1e8
 #: cases of a kind in a quick run
 _QUICK = 3
 _TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64}
@@ -206,7 +208,7 @@ def _convolutions(
             # Input and output take `size`; the further away, the larger the image.
             for turn in range(3):
                 side = (7, 14, 28, 56, 112)[min(4, place + rng.randrange(2))]
-                most = 1024 if depthwise else 512
+                most = 1024 if depthwise else _channels(window, side // stride)
                 channels = _near(size / 8 / side**2 * (1.5 if turn else 1.0), 8)
                 channels = max(16, min(channels, most))
                 outputs = channels if depthwise else _near(channels * 2 ** rng.uniform(-1, 1), 8)
@@ -223,6 +225,11 @@ def _convolutions(
                 yield _convolution(kind, channels, 24, side, window)
 
     return of
+
+
+def _channels(window: int, side: int) -> int:
+    """Return the most channels that a convolution of this image has: more would take too long."""
+    return min(512, _near(math.sqrt(_MOST_PRODUCTS) / (window * side), 8))
 
 
 def _elementwise(sizes: Sequence[int]) -> Iterator[Case]:

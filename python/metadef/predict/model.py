@@ -106,7 +106,9 @@ class CostModel:
         Raises:
             MetadefError: the kernel cannot be lowered, or a choice is not legal for it.
         """
-        return self.fitted.predict([self.about(text, c, symbols, copies) for c in choices])
+        default = self.about(text, BY_RULE, symbols, copies)
+        abouts = [self.about(text, c, symbols, copies) for c in choices]
+        return self.fitted.predict(abouts, [default] * len(abouts))
 
     def about(
         self,

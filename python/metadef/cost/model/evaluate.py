@@ -13,7 +13,7 @@ from metadef.cost.table.measurement import Measurement
 from metadef.device.figures import Figures
 from metadef.device.spec import DeviceSpec
 
-from .fitted import FittedModel, learn, usable
+from .fitted import FittedModel, defaults_among, learn, usable
 from .prediction import INTERPOLATED, MEASURED
 from .regression import FOLDS, group_folds
 
@@ -53,20 +53,18 @@ def evaluate(measurements: Sequence[Measurement], spec: DeviceSpec, limits: Figu
     are in no fold that it was fitted to. Flagged measurements are no yardstick: they are learnt
     from, and not judged by."""
     good = usable(measurements)
-    model = learn(good, spec, limits)
-    told = model.predict(good, exact=False)
-    one = [
-        _Pair(m, p.ns)
-        for m, p in zip(good, told, strict=True)
-        if p.source == INTERPOLATED and not m.flagged
-    ]
+    defaults = _defaults(good)
+    one: list[_Pair] = []
     two: list[_Pair] = []
     for train, test in group_folds([m.structure for m in good], FOLDS):
-        fold = learn([good[i] for i in train], spec, limits, spread=False)
-        held = [good[i] for i in test if not good[i].flagged]
-        two += [
-            _Pair(m, p.ns) for m, p in zip(held, fold.predict(held, evidence=False), strict=True)
-        ]
+        fold = learn([good[i] for i in train], spec, limits)
+        held, given = [good[i] for i in test], [defaults[i] for i in test]
+        told = fold.predict(held, given, evidence=False)
+        two += [_Pair(m, p.ns) for m, p in zip(held, told, strict=True)]
+        # The regression knows none of these kernels; the neighbours are all but the sizes asked.
+        told = fold.with_measurements(good).predict(held, given, exact=False)
+        pairs = zip(held, told, strict=True)
+        one += [_Pair(m, p.ns) for m, p in pairs if p.source == INTERPOLATED]
     return [*_scores("level one, left out", one), *_scores("level two, held out", two)]
 
 
@@ -79,19 +77,23 @@ def judge(
     those whose kernels are not among the `known`.
     """
     seen = {m.structure for m in known}
-    good = [m for m in usable(others) if not m.flagged]
-    told = model.predict(good)
+    good = usable(others)
+    told = model.predict(good, _defaults(good))
     found = []
     for source in (MEASURED, INTERPOLATED):
         pairs = [_Pair(m, p.ns) for m, p in zip(good, told, strict=True) if p.source == source]
         found += _scores(f"level one, {source}", pairs)
-    unseen = [m for m in good if m.structure not in seen]
-    alone = model.predict(unseen, evidence=False)
-    pairs = [_Pair(m, p.ns) for m, p in zip(unseen, alone, strict=True)]
+    alone = model.predict(good, _defaults(good), evidence=False)
+    pairs = [_Pair(m, p.ns) for m, p in zip(good, alone, strict=True) if m.structure not in seen]
     return [*found, *_scores("level two, unseen", pairs)]
 
 
+def _defaults(measurements: Sequence[Measurement]) -> list[Measurement | None]:
+    return [None if i is None else measurements[i] for i in defaults_among(measurements)]
+
+
 def _scores(level: str, pairs: Sequence[_Pair]) -> list[Score]:
+    pairs = [pair for pair in pairs if not pair.about.flagged]
     by_kind: dict[str, list[_Pair]] = defaultdict(list)
     for pair in pairs:
         by_kind[pair.about.kind].append(pair)

@@ -25,7 +25,7 @@ _SPREAD_EACH_DOUBLING = 0.12
 
 @dataclass(frozen=True)
 class Evidence:
-    """log2 of the ns where it is `exact`, else of the factor beside a model; its spread in log2."""
+    """log2 of the ns where it is `exact`, else of measured / roofline; its spread in log2."""
 
     log_ns: float
     spread: float
@@ -43,7 +43,8 @@ class _Point:
 
 
 class Memory:
-    """The measurements, by what they answer for. `residuals` are log2 of measured / model."""
+    """The measurements, by what they answer for. `residuals` are log2 of measured /
+    roofline."""
 
     def __init__(self, measurements: Iterable[Measurement], residuals: Iterable[float]) -> None:
         exact: dict[tuple[object, ...], list[tuple[Measurement, float]]] = defaultdict(list)
@@ -73,7 +74,7 @@ class Memory:
 
 
 def _interpolated(near: Sequence[tuple[float, _Point]]) -> Evidence:
-    """Weight the model's errors at the neighbours with their distance (Shepard, 1968).
+    """Weight measured / roofline at the neighbours with their distance (Shepard, 1968).
 
     With two neighbours in line it is linear interpolation in the logarithms of time and size.
     """

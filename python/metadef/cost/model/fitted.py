@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metadef.cost.table.measurement import Measurement
+from metadef.cost.roofline import Bound
+from metadef.cost.table.measurement import Measurement, canonical
 from metadef.device.figures import Figures
 from metadef.device.spec import DeviceSpec
 
@@ -20,6 +21,8 @@ from .vector import vectors
 
 #: how far off the roofline alone is: a factor of about four
 _ROOFLINE_SPREAD = 2.0
+#: how far a choice is from the default where no regression says it
+_CHOICE_SPREAD = 1.0
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,15 @@ class FittedModel:
     regression: Regression | None
 
     def predict(
-        self, abouts: Sequence[Measurement], *, exact: bool = True, evidence: bool = True
+        self,
+        abouts: Sequence[Measurement],
+        defaults: Sequence[Measurement | None] | None = None,
+        *,
+        exact: bool = True,
+        evidence: bool = True,
     ) -> list[Prediction]:
-        """Return a prediction for each kernel, which says nothing of times yet.
+        """Return a prediction for each kernel under a choice, which says nothing of times yet;
+        `defaults` are the same kernels by default, where somebody knows them.
 
         Without `exact` a kernel counts as not measured in its own sizes, without `evidence` only
         the regression and the roofline are asked.
@@ -43,31 +52,71 @@ class FittedModel:
             return []
         bounds = [roofline(about, self.spec, self.limits) for about in abouts]
         logs = np.array([math.log2(b.ns) for b in bounds])
-        spreads = np.full(len(abouts), _ROOFLINE_SPREAD)
-        source = ROOFLINE
+        spreads, source = np.full(len(abouts), _ROOFLINE_SPREAD), ROOFLINE
+        ratios, apart = np.zeros(len(abouts)), np.full(len(abouts), _CHOICE_SPREAD)
         if self.regression is not None:
-            ratios, spreads = self.regression.predict(vectors(abouts, self.spec, self.limits))
-            logs, source = logs + ratios, REGRESSION
-        found = []
-        for about, bound, log_ns, spread in zip(abouts, bounds, logs, spreads, strict=True):
-            told = (float(log_ns), float(spread), source, False)
-            known = self.memory.answer(about, exact=exact) if evidence else None
-            if known is not None and known.exact:
-                told = (known.log_ns, known.spread, MEASURED, known.noisy)
-            elif known is not None and known.spread < spread:
-                told = (float(log_ns) + known.log_ns, known.spread, INTERPOLATED, known.noisy)
-            ns = 2.0 ** told[0]
-            found.append(Prediction(ns, told[2], 2.0 ** told[1] - 1, bound.by, told[3]))
-        return found
+            base = [d or a for a, d in zip(abouts, defaults or abouts, strict=True)]
+            features, of_default = (vectors(m, self.spec, self.limits) for m in (abouts, base))
+            found, spreads = self.regression.predict(features, of_default)
+            ratios, apart = self.regression.ratio(features, of_default)
+            logs, source = logs + found, REGRESSION
+        return [
+            self._told(
+                _Asked(about, defaults[k] if defaults else None, exact, evidence),
+                Prediction(2.0 ** float(logs[k]), source, float(spreads[k]), bounds[k].by),
+                float(ratios[k]),
+                float(apart[k]),
+                bounds[k],
+            )
+            for k, about in enumerate(abouts)
+        ]
+
+    def _told(
+        self, asked: _Asked, by_model: Prediction, ratio: float, apart: float, bound: Bound
+    ) -> Prediction:
+        """Return what evidence says, or the model where that is less sure; spreads are log2."""
+        best = by_model
+        known = self.memory.answer(asked.about, exact=asked.exact) if asked.evidence else None
+        if known is not None and known.exact:
+            best = replace(best, ns=2.0**known.log_ns, source=MEASURED, noisy=known.noisy)
+            return replace(best, uncertainty=2.0**known.spread - 1)
+        if known is not None and known.spread < best.uncertainty:
+            ns = bound.ns * 2.0**known.log_ns
+            best = replace(by_model, ns=ns, source=INTERPOLATED, uncertainty=known.spread)
+            best = replace(best, noisy=known.noisy)
+        base = asked.default
+        known = self.memory.answer(base) if asked.exact and asked.evidence and base else None
+        if known is not None and known.exact and math.hypot(apart, known.spread) < best.uncertainty:
+            best = replace(best, ns=2.0 ** (known.log_ns + ratio), source=INTERPOLATED)
+            spread = math.hypot(apart, known.spread)
+            best = replace(best, uncertainty=spread, noisy=known.noisy)
+        return replace(best, uncertainty=2.0**best.uncertainty - 1)
 
     def with_measurements(self, measurements: Sequence[Measurement]) -> FittedModel:
         """Return the model with the same regression and these measurements as evidence."""
         good = usable(measurements)
-        targets = np.array([_ratio(m, self.spec, self.limits) for m in good])
-        if self.regression is not None and good:
-            features = vectors(good, self.spec, self.limits)
-            targets = targets - self.regression.predict(features)[0]
-        return replace(self, memory=Memory(good, targets))
+        ratios = [_ratio(m, self.spec, self.limits) for m in good]
+        return replace(self, memory=Memory(good, ratios))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be predicted, the same kernel by default, and what may be looked at."""
+
+    about: Measurement
+    default: Measurement | None
+    exact: bool
+    evidence: bool
+
+
+def defaults_among(measurements: Sequence[Measurement]) -> list[int | None]:
+    """Return for each measurement where that of the same kernel by default is, the last of them."""
+
+    def run(m: Measurement) -> tuple[object, ...]:
+        return m.structure, canonical(m.symbols), m.threads, min(m.copies, 2)
+
+    found = {run(m): i for i, m in enumerate(measurements) if not m.moves}
+    return [found.get(run(m)) for m in measurements]
 
 
 def usable(measurements: Sequence[Measurement]) -> list[Measurement]:
@@ -91,7 +140,8 @@ def learn(
     regression = None
     if len(good) >= LEAST:
         targets = np.array([_ratio(m, spec, limits) for m in good])
-        regression = fit(good, vectors(good, spec, limits), targets, spread=spread)
+        features = vectors(good, spec, limits)
+        regression = fit(good, features, targets, defaults_among(good), spread=spread)
     return FittedModel(spec, limits, Memory((), ()), regression).with_measurements(good)
 
 

@@ -32,35 +32,93 @@ _WITHIN = 2 / 3
 
 
 @dataclass(frozen=True)
-class Regression:
+class Fit:
     """Trees, and the spread of their errors (log2) on kernels that they were not grown on."""
 
     forest: Forest
     spread: float
 
     def predict(self, features: Array) -> tuple[Array, Array]:
-        """Return log2 of measured / roofline for each row, and its spread: that of the trees or
-        that of held-out kernels, whichever is more."""
+        """Return what the trees say of each row, and its spread: that of the trees or that of
+        held-out kernels, whichever is more."""
         found = self.forest.predict(features)
         return found.mean(axis=0), np.maximum(found.std(axis=0), self.spread)
 
 
+@dataclass(frozen=True)
+class Regression:
+    """`kernels` says log2 of measured / roofline, `choices` log2 of the time under a choice / the
+    time by default, which errors of the kernel as such do not disturb: it ranks better. None where
+    too few choices were measured."""
+
+    kernels: Fit
+    choices: Fit | None
+
+    def predict(self, features: Array, of_default: Array) -> tuple[Array, Array]:
+        """Return log2 of measured / roofline for each row, and its spread; `of_default` has the
+        features of each kernel by default."""
+        found, spread = self.kernels.predict(of_default)
+        if self.choices is not None:
+            ratio, apart = self.ratio(features, of_default)
+            return found + ratio, np.hypot(spread, apart)
+        return self.kernels.predict(features)
+
+    def ratio(self, features: Array, of_default: Array) -> tuple[Array, Array]:
+        """Return log2 of the time under a choice / by default, and its spread; 0 for the default
+        itself."""
+        if self.choices is None:
+            here, spread = self.kernels.predict(features)
+            there, _ = self.kernels.predict(of_default)
+            return here - there, spread
+        found, spread = self.choices.predict(_beside(features, of_default))
+        other = (features != of_default).any(axis=1)
+        return np.where(other, found, 0.0), np.where(other, spread, 0.0)
+
+
 def fit(
-    measurements: Sequence[Measurement], features: Array, targets: Array, *, spread: bool = True
+    measurements: Sequence[Measurement],
+    features: Array,
+    targets: Array,
+    defaults: Sequence[int | None],
+    *,
+    spread: bool = True,
 ) -> Regression:
-    """Fit on measurements; `targets` are log2 of measured / roofline. Without `spread` nobody finds
-    out how far off it is.
+    """Fit on measurements; `targets` are log2 of measured / roofline, `defaults` say where each
+    kernel's default is among them. Without `spread` nobody finds out how far off it is.
 
     Raises:
         MetadefError: scikit-learn is not installed.
     """
     weights = np.array([_FLAGGED_WEIGHT if m.flagged else 1.0 for m in measurements])
+    groups = [m.structure for m in measurements]
+    kernels = _fit(groups, features, targets, weights, spread)
+    pairs = [(i, d) for i, d in enumerate(defaults) if d is not None and d != i]
+    if len(pairs) < LEAST:
+        return Regression(kernels, None)
+    here, there = (np.array(side) for side in zip(*pairs, strict=True))
+    choices = _fit(
+        [groups[i] for i in here],
+        _beside(features[here], features[there]),
+        targets[here] - targets[there],
+        weights[here],
+        spread,
+    )
+    return Regression(kernels, choices)
+
+
+def _beside(features: Array, of_default: Array) -> Array:
+    return np.hstack([features - of_default, features])
+
+
+def _fit(
+    groups: Sequence[str], features: Array, targets: Array, weights: Array, spread: bool
+) -> Fit:
     errors = []
-    for train, test in group_folds([m.structure for m in measurements], FOLDS) if spread else ():
+    for train, test in group_folds(groups, FOLDS) if spread else ():
         forest = _grown(features[train], targets[train], weights[train], _TREES // FOLDS)
         errors.append(np.abs(forest.predict(features[test]).mean(axis=0) - targets[test]))
     off = float(np.quantile(np.concatenate(errors), _WITHIN)) if errors else 0.0
-    return Regression(_grown(features, targets, weights, _TREES), off)
+    return Fit(_grown(features, targets, weights, _TREES), off)
 
 
 def _grown(features: Array, targets: Array, weights: Array, trees: int) -> Forest:
