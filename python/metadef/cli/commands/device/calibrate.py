@@ -23,8 +23,8 @@ HELP = "measure kernels of all kinds, for the cost model"
 DESCRIPTION = (
     "Measure kernels of all kinds on this machine, in sizes that follow from its caches, and keep "
     "the figures in the performance table. What the table has already is not measured again, so a "
-    "calibration that was stopped goes on. A full one takes about ten minutes a number of threads, "
-    "--quick less than one."
+    "calibration that was stopped goes on. A full one takes ten minutes to half an hour for each "
+    "number of threads, --quick a minute or two."
 )
 
 
