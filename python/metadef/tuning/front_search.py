@@ -1,8 +1,8 @@
 """The search over the decisions of front passes: each another way, measured in the whole model.
 
 Another algorithm of a convolution, or another type of a product's weights, changes its neighbours
-too (how weights are packed, what fuses), so the model as a whole says what is better. One decision
-changes at a time, algorithms and types alike, and what is better stays.
+too (how weights are packed, what fuses), so the model as a whole says what is better. First all
+decisions of a kind go one way, then single ones another, and what is better stays.
 """
 
 from __future__ import annotations
@@ -39,6 +39,16 @@ ALGORITHMS = Ways(
 )
 TYPES = Ways(PRECISION, tuple({WEIGHTS: type_} for type_ in ("f32", *NARROW)))
 
+
+@dataclass(frozen=True)
+class Found:
+    """What is better: its cost over that of what was, the plan's entries for it, and the model."""
+
+    ratio: float
+    entries: list[Entry]
+    model: CompiledModel
+
+
 #: compiles the model with a plan
 Compile = Callable[[ExecutionPlan], CompiledModel]
 #: calls models in turn
@@ -69,40 +79,77 @@ def search_front(
     """
     decisions = [d for d in model.decisions if any(d.kind == ways.kind for ways in kinds)]
     possible = _possible(kinds, plan, decisions, compile_with)
-    for decision in decisions:
-        subject = f"{decision.kind} {decision.key} {under}".rstrip()
-        known = {_text(t.choice): t for t in study.trials(subject)}
-        best: tuple[float, Choice, CompiledModel, Evidence] | None = None
-        for choice in possible.get(decision.key, []):
-            if _text(choice) in known and not _promises(known[_text(choice)]):
-                continue
-            if budget.elapsed >= until or not budget.take(1):
-                break
-            other = compile_with(with_entry(plan, _entry(decision, choice)))
-            problem = objection(other)
-            if problem is not None:
-                trial = Trial(choice, None, failed=problem)
-                study.add(subject, trial)
-                on_trial(str(decision.what), trial)
-                continue
+
+    def attempt(subject: str, what: str, choice: Choice, those: Sequence[Decision]) -> Found | None:
+        """Measure the model with decisions gone another way, unless that is known to lose."""
+        subject = f"{subject} {under}".rstrip()
+        known = {_text(t.choice): t for t in study.trials(subject)}.get(_text(choice))
+        if known is not None and not _promises(known):
+            return None
+        if budget.elapsed >= until or not budget.take(1):
+            return None
+        entries = [_entry(decision, choice) for decision in those]
+        other = compile_with(_with_entries(plan, entries))
+        problem = objection(other)
+        if problem is None:
             before, after = measure([model, other])
             ratio = score(objective, before, after)
             trial = Trial(choice, ratio, _spread(after))
-            if _text(choice) not in known:
-                study.add(subject, trial)
-            on_trial(str(decision.what), trial)
-            if ratio < (1 - LEAST_GAIN if best is None else best[0]):
-                figures = replace(
-                    evidence,
-                    baseline_ns=before.cost.latency_ns,
-                    measured_ns=after.cost.latency_ns,
-                    spread=trial.spread,
-                )
-                best = (ratio, choice, other, figures)
-        if best is not None:
-            _, choice, model, found = best
-            plan = with_entry(plan, replace(_entry(decision, choice), evidence=found))
+        else:
+            trial = Trial(choice, None, failed=problem)
+        if known is None:
+            study.add(subject, trial)
+        on_trial(what, trial)
+        if trial.ratio is None or trial.ratio >= 1 - LEAST_GAIN:
+            return None
+        figures = replace(
+            evidence,
+            baseline_ns=before.cost.latency_ns,
+            measured_ns=after.cost.latency_ns,
+            spread=trial.spread,
+        )
+        return Found(trial.ratio, [replace(e, evidence=figures) for e in entries], other)
+
+    for ways in kinds:
+        those = [d for d in decisions if d.kind == ways.kind]
+        all_found = []
+        for choice in ways.choices if len(those) > 1 else ():
+            open_ = [d for d in those if choice in possible[d.key]]
+            if open_:
+                keys = " ".join(d.key for d in open_)
+                what = f"{len(open_)} of kind {ways.kind}"
+                all_found.append(attempt(f"{ways.kind} {keys}", what, choice, open_))
+        plan, model = _best(plan, model, all_found)
+    for decision in decisions:
+        subject = f"{decision.kind} {decision.key}"
+        now = _text(_chosen(plan, decision))
+        others = [c for c in (*possible[decision.key], decision.chosen) if _text(c) != now]
+        found = [attempt(subject, str(decision.what), c, [decision]) for c in others]
+        plan, model = _best(plan, model, found)
     return plan, model
+
+
+def _best(
+    plan: ExecutionPlan, model: CompiledModel, found: Sequence[Found | None]
+) -> tuple[ExecutionPlan, CompiledModel]:
+    """Return the plan with the best of what was found, and its model; as they are without any."""
+    better = [f for f in found if f is not None]
+    if not better:
+        return plan, model
+    best = min(better, key=lambda f: f.ratio)
+    return _with_entries(plan, best.entries), best.model
+
+
+def _chosen(plan: ExecutionPlan, decision: Decision) -> Choice:
+    """Return how a decision goes under a plan."""
+    wanted = plan.wanted(decision.kind, decision.key)
+    return wanted[0][0] if wanted else decision.chosen
+
+
+def _with_entries(plan: ExecutionPlan, entries: Sequence[Entry]) -> ExecutionPlan:
+    for entry in entries:
+        plan = with_entry(plan, entry)
+    return plan
 
 
 def _possible(
