@@ -98,13 +98,13 @@ def test_one_that_crashes_costs_its_own_figures_only(workers: Workers) -> None:
 
 
 def test_one_that_hangs_is_ended() -> None:
-    short = Workers("metadef.measure.kernel_process", limit_seconds=15.0)
+    short = Workers("metadef.measure.kernel_process", limit_seconds=10.0)
     try:
         good, bad = measure_alone([kernel("good", ADDS), kernel("bad", HANGS)], RUN, 1, FEW, short)
     finally:
         short.end()
     assert good.failed is None
-    assert bad.failed is not None and "no end after 15 s" in bad.failed
+    assert bad.failed is not None and "no end after 10 s" in bad.failed
 
 
 def test_reads_the_tensors_of_a_text() -> None:

@@ -162,10 +162,14 @@ def test_an_interrupt_leaves_no_workers(tmp_path: Path) -> None:
         import torch, metadef
         from torch import nn
         layers = [nn.Linear(8 + i, 9 + i) for i in range(100)]
-        metadef.compile(nn.Sequential(*layers), (torch.ones(2, 8),))
+        tell = lambda stage, done, total: print(stage, flush=True)
+        metadef.compile(nn.Sequential(*layers), (torch.ones(2, 8),), progress=tell)
         """,
         METADEF_CACHE_DIR=str(tmp_path),
     )
+    assert process.stdout is not None
+    # Before that, imports of others' are going on, some of which swallow an interrupt.
+    assert "kernels\n" in iter(process.stdout.readline, "")
     workers = _wait_for_children(process.pid)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=100)
