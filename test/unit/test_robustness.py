@@ -159,8 +159,10 @@ def test_a_forked_process_goes_on() -> None:
 def test_an_interrupt_leaves_no_workers(tmp_path: Path) -> None:
     process = _python(
         """
-        import torch, metadef
+        import signal, torch, metadef
         from torch import nn
+        # What a shell runs in the background ignores it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         layers = [nn.Linear(8 + i, 9 + i) for i in range(100)]
         tell = lambda stage, done, total: print(stage, flush=True)
         metadef.compile(nn.Sequential(*layers), (torch.ones(2, 8),), progress=tell)
