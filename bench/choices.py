@@ -29,7 +29,7 @@ from metadef.cli.usage import count
 from metadef.codegen.compile import Settings, compile_sources
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
-from metadef.frontend.default_plan import PlannableKernel
+from metadef.frontend.model_kernels import ModelKernel
 from metadef.frontend.options import default_options, empty_plan
 from metadef.measure.alone import Outcome, Rounds, measure_alone
 from metadef.measure.kernel_runs import kernel_run
@@ -152,7 +152,7 @@ def measure_case(name: str, device: DeviceSpec, threads: int, limit: int) -> dic
 
 
 def _measured(
-    kernel: PlannableKernel, choices: Sequence[KernelChoice], threads: int
+    kernel: ModelKernel, choices: Sequence[KernelChoice], threads: int
 ) -> dict[int, float]:
     """Return the time of each choice over the default's, by number."""
     ratios = {0: 1.0}
@@ -166,7 +166,7 @@ def _measured(
 
 
 def _outcomes(
-    kernel: PlannableKernel, choices: Sequence[KernelChoice], threads: int, rounds: Rounds
+    kernel: ModelKernel, choices: Sequence[KernelChoice], threads: int, rounds: Rounds
 ) -> list[Outcome]:
     sources = [kernel.under(choice) for choice in choices]
     settings = Settings(default_cache(), threads, lambda name, cached: None, keep_failures=False)

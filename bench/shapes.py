@@ -28,9 +28,9 @@ from metadef.api import compile
 from metadef.cli.console import progress_bar, stdout
 from metadef.cli.models import Model
 from metadef.cli.numbers import differences, results, worst
-from metadef.cli.timing import interleave, ratio
 from metadef.cli.usage import count, counts
 from metadef.diagnostics import MetadefError
+from metadef.measure.timing import interleave, ratio
 
 #: multiply-adds of a shape: long enough to time, short enough to repeat
 _LEAST, _MOST = 2_000_000, 500_000_000

@@ -12,7 +12,7 @@ import torch
 from metadef.cli import demo, numbers
 from metadef.cli.main import main
 from metadef.cli.models import Model
-from metadef.cli.timing import Series, interleave, ratio
+from metadef.measure.timing import Series, interleave, ratio
 
 SOURCE = """
 import torch

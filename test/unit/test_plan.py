@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def test_a_plan_is_the_same_when_read_again(tmp_path: Path) -> None:
         (edited(second={"copied": 1}), "entries[0].second.copied': expected true or false"),
         (edited(by="me"), "entries[0].by': expected search, person or default"),
         (edited(evidence={"spread": -1}), "entries[0].evidence.spread': expected a number"),
+        (edited(evidence={"spread": math.inf}), "spread': expected a finite number, got inf"),
         (edited(kind="convolution", choice={"algorithm": "fft"}), "expected direct or winograd"),
         (
             edited(kind="convolution", choice={"algorithm": "direct", "tile": 2}, second=None),

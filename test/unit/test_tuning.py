@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from metadef.codegen.choices import choice_space
 from metadef.diagnostics import MetadefError
 from metadef.frontend.options import empty_plan
 from metadef.measure.accuracy import output_error
+from metadef.measure.timing import Series
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.plan.plan import SCHEDULE
 from metadef.runtime.host import this_device
@@ -60,8 +62,8 @@ def test_refuses_objectives(text: str, message: str) -> None:
 
 def test_time_alone_is_compared_slice_by_slice() -> None:
     # The machine slowed down in the middle, for both alike.
-    one = Calls([[100, 100], [400, 400], [400, 400]])
-    other = Calls([[90, 90], [360, 360], [360, 360]])
+    one = Calls(Series([[1.0, 1.0], [4.0, 4.0], [4.0, 4.0]]))
+    other = Calls(Series([[0.9, 0.9], [3.6, 3.6], [3.6, 3.6]]))
     assert time_ratio(one, other) == pytest.approx(0.9)
     assert score(parse_objective("latency"), one, other) == pytest.approx(0.9)
 
@@ -178,8 +180,6 @@ def test_tunes_a_model_and_goes_on_later(tmp_path: Path) -> None:
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
     again = tune(model, (x,), threads=1, budget=30, trials=5, storage=storage)
     assert again.kernels[0].known == 5
-    with open_study(storage, "") as study:
-        del study
 
 
 def test_tunes_algorithms_of_convolutions(tmp_path: Path) -> None:
@@ -200,6 +200,27 @@ def test_tunes_algorithms_of_convolutions(tmp_path: Path) -> None:
     compiled = metadef.compile(model, (x,), threads=1, plan=tuned.plan)
     # Winograd's transforms cost some digits.
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-3, atol=1e-4)
+
+
+def test_searches_the_native_parts_between_what_torch_runs(tmp_path: Path) -> None:
+    class Noisy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(64, 96), nn.Linear(96, 64)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.last(torch.dropout(self.first(x), 0.5, True))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch runs one op, as it says
+        tuned = tune(
+            *(Noisy(), (torch.randn(48, 64),)),
+            threads=1,
+            budget=300,
+            trials=6,
+            storage=tmp_path / "s.sqlite",
+        )
+    assert tuned.trials == 6 and sum(k.trials for k in tuned.kernels) == 6
 
 
 def test_energy_needs_a_counter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from metadef.cli.console import progress_bar, stdout
 from metadef.cli.models import Model
-from metadef.cli.timing import Series, interleave, ratio
 from metadef.cli.usage import Parser, UsageError, count
 from metadef.diagnostics import MetadefError
+from metadef.measure.timing import Series, interleave, ratio
 
 if TYPE_CHECKING:
     from metadef.cli.numbers import Difference

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from metadef import json_files
 from metadef.device.spec import DeviceSpec, from_data, to_data
 from metadef.diagnostics import DeviceError
+
+_WHAT = "device descriptor"
 
 
 def to_json(spec: DeviceSpec) -> str:
@@ -14,17 +17,13 @@ def to_json(spec: DeviceSpec) -> str:
     return json.dumps(to_data(spec), indent=2, allow_nan=False) + "\n"
 
 
-def from_json(text: str, source: str = "device descriptor") -> DeviceSpec:
+def from_json(text: str, source: str = _WHAT) -> DeviceSpec:
     """Return the spec in the text of a descriptor; `source` names it in errors.
 
     Raises:
         DeviceError: not JSON, or a field is missing, unknown or out of range.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DeviceError(f"{source}: expected JSON, got {error}") from error
-    return from_data(data, source)
+    return from_data(json_files.parse(text, source, DeviceError), source)
 
 
 def load(path: Path) -> DeviceSpec:
@@ -33,11 +32,7 @@ def load(path: Path) -> DeviceSpec:
     Raises:
         DeviceError: the file cannot be read, or holds no valid descriptor.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DeviceError(f"device descriptor '{path}': cannot be read: {error}") from error
-    return from_json(text, f"device descriptor '{path}'")
+    return from_json(json_files.read(path, _WHAT, DeviceError), f"{_WHAT} '{path}'")
 
 
 def save(spec: DeviceSpec, path: Path) -> None:
@@ -46,7 +41,4 @@ def save(spec: DeviceSpec, path: Path) -> None:
     Raises:
         DeviceError: the file cannot be written.
     """
-    try:
-        path.write_text(to_json(spec), encoding="utf-8")
-    except OSError as error:
-        raise DeviceError(f"device descriptor '{path}': cannot be written: {error}") from error
+    json_files.write(to_json(spec), path, _WHAT, DeviceError)

@@ -24,14 +24,14 @@ def validate(data: Any, source: str) -> None:
     """
     for path, number in endless_numbers(data):
         raise DeviceError(
-            f"{source}: field '{_field(path)}': expected a finite number, got {number}"
+            f"{source}: field '{field(path)}': expected a finite number, got {number}"
         )
     # The deepest error says most: its place is the field itself and not a field around it.
     errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
     if errors:
         raise DeviceError(f"{source}: {message(errors[0])}")
-    for field, rule, value in broken_rules(data):
-        raise DeviceError(f"{source}: field '{field}': expected {rule}, got {value}")
+    for place, rule, value in broken_rules(data):
+        raise DeviceError(f"{source}: field '{place}': expected {rule}, got {value}")
 
 
 @functools.cache
@@ -44,8 +44,8 @@ def _validator() -> jsonschema.Draft202012Validator:
 
 def message(error: jsonschema.ValidationError) -> str:
     """Say what is wrong: which field, what was expected, what came."""
-    field = _field(error.absolute_path)
-    inside = f"field '{field}': " if field else ""
+    place = field(error.absolute_path)
+    inside = f"field '{place}': " if place else ""
     known = error.schema.get("properties", {})
     if error.validator == "additionalProperties" and known:
         unknown = next(name for name in error.instance if name not in known)
@@ -59,7 +59,7 @@ def message(error: jsonschema.ValidationError) -> str:
     return f"{inside}expected {rule}, got {_shown(error.instance)}"
 
 
-def _field(path: Any) -> str:
+def field(path: Any) -> str:
     """Return a path as Python writes it: `caches[1].bytes`."""
     text = ""
     for part in path:

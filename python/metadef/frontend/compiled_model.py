@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from metadef.plan.plan import ExecutionPlan
     from metadef.profiling.profile import Profile
 
-    from .default_plan import PlannableKernel
     from .kernels import KernelSummary
+    from .model_kernels import ModelKernel
 
 #: calls before a profile's own
 _WARM_UP = 3
@@ -131,10 +131,8 @@ class CompiledModel:
 
         Where torch runs some of the ops, the name of a kernel starts with that of its native part.
         """
-        if isinstance(self._run, NativeGraph):
-            return self._parts[0].summaries
         return tuple(
-            replace(summary, name=f"{part.name}.{summary.name}")
+            replace(summary, name=part.prefix + summary.name)
             for part in self._parts
             for summary in part.summaries
         )
@@ -216,11 +214,11 @@ class CompiledModel:
             )
         return default_plan(self._parts, self._options.device, self.model_key)
 
-    def plannable_kernels(self) -> list[PlannableKernel]:
+    def plannable_kernels(self) -> list[ModelKernel]:
         """Return the kernels that a call runs, for a search: each with the choices for it."""
-        from .default_plan import plannable_kernels
+        from .model_kernels import part_kernels
 
-        return [k for part in self._parts for k in plannable_kernels(part, self._options.device)]
+        return [k for part in self._parts for k in part_kernels(part, self._options.device)]
 
     @property
     def model_key(self) -> str:

@@ -38,6 +38,11 @@ class Part:
     kernels: Mapping[str, CompiledKernel]
     cached: int
 
+    @property
+    def prefix(self) -> str:
+        """What its kernels' names have before them where torch runs other parts of the model."""
+        return "" if self.name == "main" else f"{self.name}."
+
     @cached_property
     def summaries(self) -> tuple[KernelSummary, ...]:
         """What each kernel is, read from the back graph when somebody asks."""

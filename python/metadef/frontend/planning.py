@@ -12,7 +12,7 @@ from metadef.plan.kernel_choice import KernelChoice, choice_from_data
 from metadef.plan.plan import CONVOLUTION, PRECISION, SCHEDULE, Choice, ExecutionPlan, What
 from metadef.plan.precision import weights_choice, weights_text
 
-from .kernels import lines_of, summarize_kernel
+from .kernels import KernelSummary, lines_of, summarize_kernel
 
 #: the decisions of front passes: a plan's choice as text for them, and back
 _KINDS: Mapping[str, tuple[Callable[[Choice], str], Callable[[str], Choice]]] = {
@@ -79,5 +79,9 @@ def chosen_schedules(decisions: Iterable[Decision]) -> dict[str, KernelChoice]:
 def what_of_kernel(function: ir.OpView) -> What:
     """Return what a kernel is called in the words of people."""
     with function.context, ir.Location.unknown():
-        summary = summarize_kernel(function)
+        return what_of(summarize_kernel(function))
+
+
+def what_of(summary: KernelSummary) -> What:
+    """Return what a kernel is called in the words of people."""
     return What(summary.name, summary.ops, summary.lines, (*summary.arguments, *summary.results))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from metadef import json_files
 from metadef.diagnostics import PlanError
 from metadef.plan.plan import ExecutionPlan, from_data, to_data
 
-#: larger than any plan; a file that is no plan is not read to its end
-_MOST_BYTES = 64 << 20
+_WHAT = "plan"
 
 
 def to_json(plan: ExecutionPlan) -> str:
@@ -17,17 +17,13 @@ def to_json(plan: ExecutionPlan) -> str:
     return json.dumps(to_data(plan), indent=2) + "\n"
 
 
-def from_json(text: str, source: str = "plan") -> ExecutionPlan:
+def from_json(text: str, source: str = _WHAT) -> ExecutionPlan:
     """Return the plan in the text; `source` names it in errors.
 
     Raises:
         PlanError: not JSON, or a field is missing, unknown or out of range.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise PlanError(f"{source}: expected JSON, got {error}") from error
-    return from_data(data, source)
+    return from_data(json_files.parse(text, source, PlanError), source)
 
 
 def load(path: Path) -> ExecutionPlan:
@@ -36,13 +32,7 @@ def load(path: Path) -> ExecutionPlan:
     Raises:
         PlanError: the file cannot be read, or holds no valid plan.
     """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise PlanError(f"plan '{path}': expected at most {_MOST_BYTES} bytes")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"plan '{path}': cannot be read: {error}") from error
-    return from_json(text, f"plan '{path}'")
+    return from_json(json_files.read(path, _WHAT, PlanError), f"{_WHAT} '{path}'")
 
 
 def save(plan: ExecutionPlan, path: Path) -> None:
@@ -51,7 +41,4 @@ def save(plan: ExecutionPlan, path: Path) -> None:
     Raises:
         PlanError: the file cannot be written.
     """
-    try:
-        path.write_text(to_json(plan), encoding="utf-8")
-    except OSError as error:
-        raise PlanError(f"plan '{path}': cannot be written: {error}") from error
+    json_files.write(to_json(plan), path, _WHAT, PlanError)

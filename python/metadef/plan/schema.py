@@ -7,7 +7,8 @@ import importlib.resources
 import json
 from typing import TYPE_CHECKING, Any
 
-from metadef.device.schema import message
+from metadef.device.rules import endless_numbers
+from metadef.device.schema import field, message
 from metadef.diagnostics import PlanError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ def validate(data: Any, source: str) -> None:
     Raises:
         PlanError: names the field, the rule and the value.
     """
+    for path, number in endless_numbers(data):
+        raise PlanError(f"{source}: field '{field(path)}': expected a finite number, got {number}")
     # The deepest error says most: its place is the field itself and not a field around it.
     errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
     if errors:

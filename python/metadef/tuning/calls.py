@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from statistics import mean, median
 from typing import Any
 
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.measure.energy import counters, measured
+from metadef.measure.timing import Series, interleave, ratio
 from metadef.symbolic import Dim
 
 from .objective import Cost, Objective
 
-_WARM_UP = 3
-
 
 @dataclass(frozen=True)
 class Calls:
-    """The ns of calls, by slice, and what else a call costs."""
+    """The times of calls, and what else a call costs: bytes besides inputs and outputs, joules."""
 
-    slices: list[list[int]] = field(default_factory=list)
-    joules: list[float] = field(default_factory=list)
+    series: Series
     memory_bytes: int = 0
-
-    @property
-    def all(self) -> list[int]:
-        return [ns for part in self.slices for ns in part]
+    joules: float | None = None
 
     def percentile(self, percent: float) -> float:
         """Return the least time that `percent` of the calls do not exceed, in ns."""
-        ordered = sorted(self.all)
-        return float(ordered[max(0, -int(-len(ordered) * percent // 100) - 1)])
+        return 1e9 * self.series.percentile(percent)
 
     @property
     def throughput(self) -> float:
         """Calls a second, one after the other."""
-        return 1e9 / mean(self.all)
+        return self.series.throughput
 
     @property
     def cost(self) -> Cost:
-        joules = sum(self.joules) / len(self.all) if self.joules else None
-        return Cost(median(self.all), mean(self.all), self.memory_bytes, joules)
+        median_ns, mean_ns = 1e9 * self.series.median, 1e9 / self.throughput
+        return Cost(median_ns, mean_ns, self.memory_bytes, self.joules)
 
 
 def measure_calls(
@@ -56,25 +49,25 @@ def measure_calls(
     symbols: Mapping[str, int],
     energy: bool = False,
 ) -> list[Calls]:
-    """Call models that do the same for slices of `seconds`, in turn; who is first goes around.
+    """Call models that do the same for slices of `seconds`, in turn.
 
     `symbols` has the values of the models' symbols under these arguments.
     """
-    found = [Calls(memory_bytes=memory_of(model, symbols)) for model in models]
-    for model in models:
-        for _ in range(_WARM_UP):
-            model(*args, **kwargs)
-    counting = counters("cpu")[0] if energy else []
-    for number in range(rounds):
-        for i in range(len(models)):
-            k = (number + i) % len(models)
-            call = partial(models[k], *args, **kwargs)
-            with measured(counting) as used:
-                times = _slice(call, seconds)
-            found[k].slices.append(times)
-            if energy:
-                found[k].joules.append(used.joules)
-    return found
+    programs = {str(n): partial(model, *args, **kwargs) for n, model in enumerate(models)}
+    counting = counters("cpu")[0] if energy else ()
+    used = dict.fromkeys(programs, 0.0)
+
+    @contextmanager
+    def counted(name: str) -> Iterator[None]:
+        with measured(counting) as slice_used:
+            yield
+        used[name] += slice_used.joules
+
+    series = interleave(programs, rounds=rounds, slice_seconds=seconds, around=counted)
+    return [
+        Calls(s, memory_of(model, symbols), used[name] / len(s.calls) if energy else None)
+        for model, (name, s) in zip(models, series.items(), strict=True)
+    ]
 
 
 def score(objective: Objective, baseline: Calls, other: Calls) -> float:
@@ -85,22 +78,8 @@ def score(objective: Objective, baseline: Calls, other: Calls) -> float:
 
 
 def time_ratio(baseline: Calls, other: Calls) -> float:
-    """Return the time of `other` over the baseline's: the median over rounds of slices' ratio."""
-    pairs = zip(baseline.slices, other.slices, strict=True)
-    return median(median(b) / median(a) for a, b in pairs)
-
-
-def _slice(call: Callable[[], Any], seconds: float) -> list[int]:
-    times: list[int] = []
-    end = time.perf_counter_ns() + int(seconds * 1e9)
-    while True:
-        start = time.perf_counter_ns()
-        result = call()
-        stop = time.perf_counter_ns()
-        times.append(stop - start)
-        del result  # freeing it is not part of the call
-        if stop >= end:
-            return times
+    """Return the time of `other` over the baseline's, by slices side by side."""
+    return 1 / ratio(baseline.series, other.series)
 
 
 def memory_of(model: CompiledModel, symbols: Mapping[str, int]) -> int:

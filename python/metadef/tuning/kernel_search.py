@@ -7,7 +7,7 @@ that luck is not taken for gain.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from metadef.codegen.compile import KernelSource, Settings, compile_sources
 from metadef.codegen.kernel import CompiledKernel
@@ -92,6 +92,10 @@ def search_schedules(
         waiting = waiting[len(batch) :]
         best_before = min((t.ratio or 1.0 for t in found.values()), default=1.0)
         trials, baseline = _measure(kernel, batch, default, compiled, settings)
+        if baseline.failed is not None:
+            # Nothing is known of the others then, and nothing is kept of them.
+            on_trial(Trial(default.choice.to_data(), None, failed=f"default: {baseline.failed}"))
+            return None
         for ranked_one, trial in zip(batch, trials, strict=True):
             study.add(kernel.subject, trial)
             on_trial(trial)
@@ -116,9 +120,10 @@ def _confirmed(
     known: int,
 ) -> Found | None:
     """Measure the two best once more, with more rounds; what is no better now was luck."""
-    nothing = Found(None, None, baseline.ns, baseline.ns, baseline.spread, None, measured, known)
+    if not better and not baseline.ns:  # all is known from an earlier search
+        (baseline,) = kernel.measure([default], Rounds())
     if not better:
-        return nothing if baseline.ns else None
+        return _the_default(baseline, measured, known) if baseline.failed is None else None
     chosen = list(better[:2])
     sources = {c: kernel.under(c) for c in chosen}
     failures: dict[str, MetadefError] = {}
@@ -133,13 +138,18 @@ def _confirmed(
     ratios = sorted((_ratio(o, first), n) for n, (_, o) in enumerate(pairs) if not o.failed)
     ratios = [(r, n) for r, n in ratios if r < 1 - LEAST_GAIN]
     if not ratios:
-        return replace(nothing, baseline_ns=first.ns, best_ns=first.ns, spread=first.spread)
+        return _the_default(first, measured, known)
     best = ratios[0][1]
     second = chosen[ratios[1][1]] if len(ratios) > 1 else None
     outcome, predicted = outcomes[best], found[chosen[best]].predicted
     return Found(
         chosen[best], second, first.ns, outcome.ns, outcome.spread, predicted, measured, known
     )
+
+
+def _the_default(outcome: Outcome, measured: int, known: int) -> Found:
+    """Return that nothing is better than the default."""
+    return Found(None, None, outcome.ns, outcome.ns, outcome.spread, None, measured, known)
 
 
 def _measure(
@@ -149,13 +159,15 @@ def _measure(
     compiled: CompiledKernel,
     settings: Settings,
 ) -> tuple[list[Trial], Outcome]:
-    """Return a trial for each choice of a batch, and the default's own figures."""
+    """Return a trial for each choice of a batch, none if the default failed, and its figures."""
     sources = [kernel.under(ranked.choice) for ranked in batch]
     failures: dict[str, MetadefError] = {}
     built = compile_sources(sources, settings, failures=failures)
     # Some choices come to the same code.
     distinct = list(dict.fromkeys(s.key for s in sources if s.key in built))
     first, *outcomes = kernel.measure([compiled, *(built[key] for key in distinct)], Rounds())
+    if first.failed is not None:
+        return [], first
     by_key = dict(zip(distinct, outcomes, strict=True))
     known = {r.choice: by_key[s.key] for r, s in zip(batch, sources, strict=True) if s.key in built}
     kernel.learn([(default.choice, first), *known.items()])
@@ -172,7 +184,7 @@ def _measure(
 
 def _trial(choice: KernelChoice, outcome: Outcome, first: Outcome, predicted: float) -> Trial:
     data = choice.to_data()
-    failed = outcome.failed or first.failed
+    failed = outcome.failed
     if failed is None and outcome.difference > _TOLERANCE:
         failed = f"its results differ from the default's by {outcome.difference:.1e}"
     if failed is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from metadef.cost.table.table import Table
-from metadef.frontend.default_plan import PlannableKernel
+from metadef.frontend.model_kernels import ModelKernel
 from metadef.frontend.options import Options
 from metadef.measure.alone import Outcome
 from metadef.plan.kernel_choice import KernelChoice
@@ -34,9 +34,7 @@ class Knowledge:
     def _model(self) -> CostModel:
         return CostModel.load(self.options.device, self.options.threads, cache=self.options.cache)
 
-    def predictor(
-        self, kernel: PlannableKernel, symbols: Mapping[str, int], copies: int
-    ) -> Predict:
+    def predictor(self, kernel: ModelKernel, symbols: Mapping[str, int], copies: int) -> Predict:
         """Return what predicts the ns of one run of a kernel under choices."""
 
         def predict(choices: Sequence[KernelChoice]) -> Sequence[float]:
@@ -50,7 +48,7 @@ class Knowledge:
 
     def learn(
         self,
-        kernel: PlannableKernel,
+        kernel: ModelKernel,
         symbols: Mapping[str, int],
         copies: int,
         outcomes: Sequence[tuple[KernelChoice, Outcome]],

@@ -22,7 +22,7 @@ from metadef.codegen.version import compiler_version
 from metadef.device.levels import capacities
 from metadef.diagnostics import MetadefError
 from metadef.frontend.compiled_model import CompiledModel, compile_model
-from metadef.frontend.default_plan import PlannableKernel
+from metadef.frontend.model_kernels import ModelKernel
 from metadef.frontend.options import Options, empty_plan
 from metadef.measure.accuracy import output_error
 from metadef.measure.energy import energy_of
@@ -196,11 +196,13 @@ class _Search:
         profile = model.profile(self.request.args, self.request.kwargs, against_limits=False)
         ns = {kernel.name: kernel.ns for kernel in profile.kernels}
         total = sum(ns.values()) or 1.0
-        kernels = [(k, ns.get(k.what.kernel, 0.0) / total) for k in model.plannable_kernels()]
+        kernels = [
+            (k, sum(ns[name] for name in k.names) / total) for k in model.plannable_kernels()
+        ]
         kernels.sort(key=lambda pair: -pair[1])
         shares = _Shares(self.budget, self.request.seconds * _SCHEDULES_UNTIL, self.measurer.slots)
 
-        def searched(pair: tuple[PlannableKernel, float]) -> tuple[PlannableKernel, Found | None]:
+        def searched(pair: tuple[ModelKernel, float]) -> tuple[ModelKernel, Found | None]:
             kernel, share = pair
             until = shares.until(share)
             return kernel, None if until is None else self._schedule(kernel, profile.symbols, until)
@@ -211,7 +213,7 @@ class _Search:
         return entries, [_gain(kernel, f) for kernel, f in found]
 
     def _schedule(
-        self, kernel: PlannableKernel, symbols: Mapping[str, int], until: float
+        self, kernel: ModelKernel, symbols: Mapping[str, int], until: float
     ) -> Found | None:
         """Search one kernel's schedules."""
         space = kernel.space()
@@ -249,7 +251,7 @@ class _Search:
         wanted = min(self.footprint, 2 * max(caches, default=0), _MOST_COPIED)
         return max(1, -(-wanted // max(size, 1)))
 
-    def _schedule_entry(self, kernel: PlannableKernel, best: KernelChoice, found: Found) -> Entry:
+    def _schedule_entry(self, kernel: ModelKernel, best: KernelChoice, found: Found) -> Entry:
         predicted = None if found.predicted is None else found.predicted * found.baseline_ns
         return Entry(
             *(SCHEDULE, kernel.key, best.to_data(), "search"),
@@ -344,7 +346,7 @@ class _Search:
         )
 
 
-def _gain(kernel: PlannableKernel, found: Found) -> KernelGain:
+def _gain(kernel: ModelKernel, found: Found) -> KernelGain:
     return KernelGain(
         name=kernel.what.kernel,
         shapes=kernel.what.shapes,

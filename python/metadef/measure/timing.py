@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -46,10 +47,12 @@ def interleave(
     rounds: int = 20,
     slice_seconds: float = 0.1,
     on_round: Callable[[int, int], None] | None = None,
+    around: Callable[[str], AbstractContextManager[object]] = lambda name: nullcontext(),
 ) -> dict[str, Series]:
     """Call each program for a slice of time (once at least), in turn, `rounds` times.
 
-    Who comes first moves on by one each round. `on_round(done, rounds)` is called after a round.
+    Who comes first moves on by one each round. `on_round(done, rounds)` is called after a round;
+    each slice of a program runs inside `around(name)`.
     """
     for program in programs.values():
         for _ in range(_WARM_UP_CALLS):
@@ -59,7 +62,8 @@ def interleave(
     for number in range(rounds):
         first = number % len(names)
         for name in names[first:] + names[:first]:
-            series[name].slices.append(_slice(programs[name], slice_seconds))
+            with around(name):
+                series[name].slices.append(_slice(programs[name], slice_seconds))
         if on_round is not None:
             on_round(number + 1, rounds)
     return series
