@@ -6,7 +6,7 @@ calibrate(spec, Table(default_table()), threads=(1, 2), progress=print)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -30,7 +30,7 @@ _TOGETHER = 8
 #: kernels beyond this working set get few choices: each costs long
 _LARGE_BYTES = 16 << 20
 _FEW = 2
-_QUICK = Rounds(tries=1)
+_QUICK = Effort(rounds=Rounds(tries=1), visits=1, cold=False)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def calibrate(
     Raises:
         MetadefError: there is no such kind, or the device cannot run here.
     """
-    effort = Effort(tuple(threads), _QUICK if quick else Effort.rounds, cold=not quick)
+    effort = replace(_QUICK if quick else Effort(), threads=tuple(threads))
     wanted = cases(spec, kinds, quick) if wanted is None else wanted
     cache = cache or default_cache()
     known = table.find(device=spec.fingerprint(), compiler=code_version())

@@ -44,18 +44,18 @@ class KernelRun:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How often to measure: rounds after warm-up, and all again while the spread is over `spread`,
-    so many times at most."""
+    """How often to measure: rounds after warm-up, and as many again, so often at most, while the
+    fastest of them all, as many as at first, spread over more than `spread`."""
 
     warm_up: int = 3
     rounds: int = 20
-    tries: int = 3
+    tries: int = 8
     spread: float = 0.1
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a kernel took, in ns: median, P90 and least over the rounds of the quietest try.
+    """What a kernel took, in ns: median, P90 and least over the fastest rounds.
 
     `spread` is (P90 - P10) / median. `difference` is the greatest of its results from the first
     kernel's, relative to the largest of these. `failed` says why there are no figures.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,14 +29,15 @@ from .alone import KernelRun, Outcome, Rounds
 
 #: a process without a request for this many seconds gives its memory back
 IDLE_SECONDS = 120.0
-#: what a round of one kernel takes at least, in ns: long beside the clock's reading
-_ROUND_NS = 200_000
-_MOST_REPEATS = 1000
+#: What a round of one kernel takes, in ns: long beside what Python does between the rounds, which
+#: leaves caches and branch predictors to a short kernel as no other kernel would.
+_ROUND_NS = 100_000
+_MOST_STEPS = 200
 #: What goes over all copies once takes at most so many ns: a kernel that computes for longer hardly
 #: waits for its data.
 _MOST_RUN_NS = 20e6
 #: nothing is measured again after so many seconds
-_PATIENCE_SECONDS = 8.0
+_PATIENCE_SECONDS = 4.0
 #: integers are indices more often than not, and small ones are inside of most tensors
 _MOST_INDEX = 2
 
@@ -91,20 +91,17 @@ def measure(
         once()
         expected = expected or [result.clone() for result in results]
         differences.append(_difference(results, expected))
-        timed.append(_round_of(once))
-    best: list[Outcome | None] = [None] * len(kernels)
+        repeats = _repeats(once(), run)
+        timed.append(_timed(meet, kernel, run, tensors, threads, repeats))
+    times: list[list[float]] = [[] for _ in kernels]
     for _ in range(rounds.tries):
-        times = _interleaved(timed, rounds)
-        for k, (ns, difference) in enumerate(zip(times, differences, strict=True)):
-            found = _outcome(ns, difference)
-            kept = best[k]
-            if kept is None or found.spread < kept.spread:
-                best[k] = found
-        if all(b is not None and b.spread <= rounds.spread for b in best):
+        for ns, more in zip(times, _interleaved(timed, rounds), strict=True):
+            ns += more
+        outcomes = [_outcome(ns, rounds, d) for ns, d in zip(times, differences, strict=True)]
+        quiet = all(outcome.spread <= rounds.spread for outcome in outcomes)
+        if quiet or time.monotonic() - began > _PATIENCE_SECONDS:
             break
-        if time.monotonic() - began > _PATIENCE_SECONDS:
-            break
-    return [b for b in best if b is not None]
+    return outcomes
 
 
 def _note_run(kernel: CompiledKernel) -> None:
@@ -138,8 +135,10 @@ def _interleaved(timed: Sequence[Callable[[], float]], rounds: Rounds) -> list[l
     return times
 
 
-def _outcome(ns: Sequence[float], difference: float) -> Outcome:
-    low, middle, high = (float(q) for q in np.percentile(ns, [10, 50, 90]))
+def _outcome(ns: Sequence[float], rounds: Rounds, difference: float) -> Outcome:
+    """Return the figures of the fastest rounds: others' work on the machine only adds to a time."""
+    fastest = sorted(ns)[: rounds.rounds]
+    low, middle, high = (float(q) for q in np.percentile(fastest, [10, 50, 90]))
     return Outcome(middle, high, min(ns), (high - low) / middle, len(ns), difference)
 
 
@@ -149,12 +148,14 @@ def _timed(
     run: KernelRun,
     tensors: Sequence[torch.Tensor],
     threads: int,
+    repeats: int = 1,
 ) -> Callable[[], float]:
-    """Return a function that runs the kernel on each copy in turn and returns the ns of one run:
-    from the first thread's start, when all are there, to the last one's end."""
+    """Return a function that runs the kernel on each copy in turn, `repeats` times, by one native
+    call, and returns the median ns of a run: from the first thread's start, when all are there, to
+    the last one's end."""
     width = len(run.reads) + len(run.writes)
     steps = []
-    for copy in range(run.copies):
+    for copy in [*range(run.copies)] * repeats:
         buffers = tuple(Input(copy * width + i) for i in range(width))
         steps.append(Step(meet.name, (), buffers, ""))
         steps.append(Step(kernel.name, buffers, (), ""))
@@ -172,18 +173,10 @@ def _timed(
     return once
 
 
-def _round_of(once: Callable[[], float]) -> Callable[[], float]:
-    """Return a function that runs as often as makes a round and returns the median ns: a run that
-    the system interrupts says nothing of the kernel."""
-    start = time.perf_counter_ns()
-    once()
-    whole = max(1, time.perf_counter_ns() - start)
-    repeats = max(1, min(_MOST_REPEATS, _ROUND_NS // whole))
-
-    def of_round() -> float:
-        return statistics.median(once() for _ in range(repeats))
-
-    return of_round
+def _repeats(ns: float, run: KernelRun) -> int:
+    """Return how often a round goes over all copies, when a run takes `ns`."""
+    of_time = int(_ROUND_NS // max(ns * run.copies, 1.0))
+    return max(1, min(of_time, _MOST_STEPS // run.copies))
 
 
 def _kernels(body: bytes, sizes: Sequence[int]) -> Iterator[CompiledKernel]:
