@@ -32,7 +32,7 @@ CPUS = [name for name in NAMES if shipped(name).kind == "cpu"]
 
 def test_the_list_is_whole() -> None:
     wanted = {"amd-zen3-server", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm-cortex-a72"}
-    wanted |= {"arm-cortex-a76", "arm-neoverse-n1", "riscv64-v256"}
+    wanted |= {"arm-cortex-a76", "arm-neoverse-n1", "riscv64-v256", "intel-sandy-bridge"}
     assert set(CPUS) == wanted
     assert set(NAMES) - set(CPUS) == {"nvidia-t4", "nvidia-h200", "amd-gfx942"}
 
@@ -97,6 +97,7 @@ def test_vectors_and_instructions_follow_from_the_features(name: str) -> None:
 CODE = {
     "amd-zen3-server": "vfmadd",
     "x86-64-v2": "mulps",
+    "intel-sandy-bridge": "vmulps\t%ymm",
     "x86-64-v3": "vfmadd",
     "x86-64-v4": "%zmm",
     "arm-cortex-a72": "fmla\tv",
@@ -216,9 +217,10 @@ def test_code_that_this_machine_cannot_run_is_refused_before_it_is_made() -> Non
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="runs code for x86-64")
-def test_a_machine_without_multiply_adds_computes_the_same() -> None:
+@pytest.mark.parametrize("level", ["x86-64-v2", "intel-sandy-bridge"])
+def test_a_machine_without_multiply_adds_computes_the_same(level: str) -> None:
     torch.manual_seed(0)
-    spec = restricted(this_device(), shipped("x86-64-v2"))
+    spec = restricted(this_device(), shipped(level))
     model = torch.nn.Sequential(
         torch.nn.Linear(33, 65), torch.nn.GELU(), torch.nn.Linear(65, 17), torch.nn.Softmax(-1)
     ).eval()
