@@ -46,9 +46,18 @@ def wanted(module: ir.Operation, kind: str, key: str) -> list[str]:
 
 
 def note_decision(
-    module: ir.Operation, kind: str, key: str, op: ir.OpView, chosen: str, refused: Sequence[str]
+    module: ir.Operation,
+    kind: str,
+    key: str,
+    op: ir.OpView | ir.Operation,
+    chosen: str,
+    refused: Sequence[str],
+    called: str | None = None,
 ) -> None:
-    """Note what was chosen for an op, and why the choices wanted before that were refused."""
+    """Note what was chosen for an op, and why the choices wanted before that were refused.
+
+    `called` says which ops it was chosen for where there are others than `op`.
+    """
     values = [*op.operation.operands, *op.operation.results]
     decision = ir.DictAttr.get(
         {
@@ -56,7 +65,7 @@ def note_decision(
             "key": ir.StringAttr.get(key),
             "chosen": ir.StringAttr.get(chosen),
             "refused": _texts(refused),
-            "op": ir.StringAttr.get(op.operation.name.removeprefix("metadef.")),
+            "op": ir.StringAttr.get(called or op.operation.name.removeprefix("metadef.")),
             "line": ir.StringAttr.get(location_text(op.location)),
             "shapes": _texts([_shape(v) for v in values]),
         }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from metadef import ir
 
+from ._buffers import owner_of
 from ._kernel_abi import NOALIAS
 from ._kernel_choice import CHOICE
 
@@ -32,7 +34,7 @@ def kernel_key(function: ir.OpView) -> str:
     return _hash(text)
 
 
-def operation_key(op: ir.OpView) -> str:
+def operation_key(op: ir.OpView | ir.Operation) -> str:
     """Return the structure key of an op: its name, attributes and types."""
     operation = op.operation
     names = sorted(name for name in operation.attributes if name not in _OUTSIDE)
@@ -40,6 +42,14 @@ def operation_key(op: ir.OpView) -> str:
     operands = [str(v.type) for v in operation.operands]
     results = [str(v.type) for v in operation.results]
     return _hash("\n".join(map(str, (operation.name, kept, operands, results))))
+
+
+def chain_key(place: str, ops: Sequence[ir.Operation]) -> str:
+    """Return the structure key of ops, in their order, that read each other: what each one is, and
+    which of the others its operands are from. `place` says where in a kernel they are."""
+    order = {op: n for n, op in enumerate(ops)}
+    parts = [(operation_key(op), [order.get(owner_of(v)) for v in op.operands]) for op in ops]
+    return _hash("\n".join(map(str, (place, *parts))))
 
 
 def _unpack_arguments(function: ir.OpView) -> None:

@@ -14,6 +14,7 @@ from metadef.dialects.metadef.types import dims_of
 from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
+from ._boundaries import Boundaries
 from ._buffers import RESHAPE, has_uses, owner_of, root_of, values_known_once
 from ._fusion import UNPACK, Fusion
 from ._locations import fuse_locations
@@ -44,6 +45,12 @@ class FormKernels(Pass):
     tensors are cloned into the kernels that read them. A result of @main that would be an input,
     a weight or another result by a second name gets a copying kernel, so that each result is a
     buffer of its own. Ops on weights alone do not share a kernel with others: they run once.
+
+    Pointwise ops that follow each other share a kernel. Whether such a chain joins the sum of
+    products, reduction or other anchor before or after it is a decision: `cost/fusion.py` prices it
+    by the module's `device.spec` (without one, what repeats no work is fused), and the module's
+    `metadef.plan` says otherwise, `"fused"` or `"apart"` (see `_planned.py`); what cannot be is
+    passed over.
     """
 
     accepts = FRONT
@@ -55,10 +62,10 @@ class FormKernels(Pass):
     def run(self, module: ir.Operation) -> None:
         for op in ir.entry_block(module):
             if op.operation.name == "func.func" and not op.is_external:
-                _form(ir.entry_block(op), self.max_ops)
+                _form(ir.entry_block(op), self.max_ops, Boundaries(module))
 
 
-def _form(block: ir.Block, max_ops: int) -> None:
+def _form(block: ir.Block, max_ops: int, boundaries: Boundaries) -> None:
     ops = list(block.operations)
     cloned = _find_cloned(ops)
     _copy_shared_results(ops[-1], cloned)
@@ -66,7 +73,7 @@ def _form(block: ir.Block, max_ops: int) -> None:
     # An unpack is a view for who reads the weight, not something to make of it.
     once = values_known_once(block, without=UNPACK)
     real = [op for op in ops if op.operation not in cloned and op.operation.name != WEIGHT]
-    groups = Fusion(real, once, max_ops).run()
+    groups = Fusion(real, once, max_ops, boundaries).run()
     end = real[-1]
     for group in list(groups.in_order()):
         members = [groups.nodes[i].op for i in groups.members(group)]

@@ -166,7 +166,7 @@ def test_ranks_by_prediction_the_same_each_time() -> None:
 
 def test_tunes_a_model_and_goes_on_later(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(64, 96), nn.GELU()).eval()
+    model = nn.Linear(64, 96, bias=False).eval()  # nothing to fuse
     x = torch.randn(48, 64)
     seen: list[Progress] = []
     storage = tmp_path / "studies.sqlite"
@@ -202,11 +202,31 @@ def test_tunes_algorithms_of_convolutions(tmp_path: Path) -> None:
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-3, atol=1e-4)
 
 
+def test_tunes_fusion(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 48), nn.GELU()).eval()
+    x = torch.randn(16, 32)
+    seen: list[Progress] = []
+    tuned = tune(
+        *(model, (x,)),
+        threads=1,
+        budget=300,
+        trials=1,
+        storage=tmp_path / "s.sqlite",
+        progress=seen.append,
+    )
+    (last,) = [p for p in seen if p.last is not None]
+    assert last.last is not None and last.last.choice == {"fused": False}
+    assert last.subject.startswith("contraction add gelu")
+    compiled = metadef.compile(model, (x,), threads=1, plan=tuned.plan)
+    torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+
+
 def test_searches_the_native_parts_between_what_torch_runs(tmp_path: Path) -> None:
     class Noisy(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.first, self.last = nn.Linear(64, 96), nn.Linear(96, 64)
+            self.first, self.last = (nn.Linear(*n, bias=False) for n in ((64, 96), (96, 64)))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.last(torch.dropout(self.first(x), 0.5, True))

@@ -8,8 +8,17 @@ from metadef import ir
 from metadef.passes._planned import ERROR_LIMIT, decisions_of, set_plan
 from metadef.plan.convolution import algorithm_choice, algorithm_text
 from metadef.plan.decision import Decision
+from metadef.plan.fusion import fusion_choice, fusion_text
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
-from metadef.plan.plan import CONVOLUTION, PRECISION, SCHEDULE, Choice, ExecutionPlan, What
+from metadef.plan.plan import (
+    CONVOLUTION,
+    FUSION,
+    PRECISION,
+    SCHEDULE,
+    Choice,
+    ExecutionPlan,
+    What,
+)
 from metadef.plan.precision import weights_choice, weights_text
 
 from .kernels import KernelSummary, lines_of, summarize_kernel
@@ -18,6 +27,7 @@ from .kernels import KernelSummary, lines_of, summarize_kernel
 _KINDS: Mapping[str, tuple[Callable[[Choice], str], Callable[[str], Choice]]] = {
     CONVOLUTION: (algorithm_text, algorithm_choice),
     PRECISION: (weights_text, weights_choice),
+    FUSION: (fusion_text, fusion_choice),
 }
 
 
@@ -63,7 +73,7 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
         lines = dict.fromkeys(lines_of(line) or [line])
         if (kind, key) in found:
             lines = dict.fromkeys((*found[kind, key].what.lines, *lines))
-        what = What(ops=(op,), lines=tuple(lines), shapes=tuple(noted["shapes"]))
+        what = What(ops=tuple(op.split()), lines=tuple(lines), shapes=tuple(noted["shapes"]))
         reasons = zip((choice for choice, _ in wanted), refused, strict=False)
         found[kind, key] = Decision(kind, key, choice_of(chosen), by, tuple(reasons), what)
     return list(found.values())

@@ -1,21 +1,32 @@
 """The search over the decisions of front passes: each another way, measured in the whole model.
 
-Another algorithm of a convolution, or another type of a product's weights, changes its neighbours
-too (how weights are packed, what fuses), so the model as a whole says what is better. First all
-decisions of a kind go one way, then single ones another, and what is better stays.
+Another algorithm of a convolution, another type of a product's weights, or a chain of ops in
+another kernel, changes its neighbours too (how weights are packed, what fuses), so the model as a
+whole says what is better. First all decisions of a kind go one way, then single ones another, and
+what is better stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from metadef.dialects.metadef.ops.contraction import NARROW
 from metadef.dialects.metadef.winograd import LEAST_CHANNELS
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.plan.convolution import ALGORITHM, TILE
 from metadef.plan.decision import Decision
-from metadef.plan.plan import CONVOLUTION, PRECISION, Choice, Entry, Evidence, ExecutionPlan
+from metadef.plan.fusion import FUSED
+from metadef.plan.plan import (
+    CONVOLUTION,
+    FUSION,
+    PRECISION,
+    Choice,
+    Entry,
+    Evidence,
+    ExecutionPlan,
+)
 from metadef.plan.precision import WEIGHTS
 
 from .budget import Budget
@@ -27,16 +38,22 @@ from .study import Study, Trial
 
 @dataclass(frozen=True)
 class Ways:
-    """The ways that decisions of one kind may go."""
+    """The ways that decisions of one kind may go.
+
+    Single ones, once all together were tried, get at most the `part` of the search's trials.
+    """
 
     kind: str
     choices: tuple[Choice, ...]
+    part: float = 1.0
 
 
 ALGORITHMS = Ways(
     CONVOLUTION,
     ({ALGORITHM: "direct"}, *({ALGORITHM: "winograd", TILE: tile} for tile in LEAST_CHANNELS)),
 )
+#: There are many of them, and few gain.
+FUSIONS = Ways(FUSION, ({FUSED: False}, {FUSED: True}), part=0.1)
 TYPES = Ways(PRECISION, tuple({WEIGHTS: type_} for type_ in ("f32", *NARROW)))
 
 
@@ -120,12 +137,15 @@ def search_front(
                 what = f"{len(open_)} of kind {ways.kind}"
                 all_found.append(attempt(f"{ways.kind} {keys}", what, choice, open_))
         plan, model = _best(plan, model, all_found)
+    left = {ways.kind: ceil(ways.part * budget.trials) for ways in kinds}
     for decision in decisions:
         subject = f"{decision.kind} {decision.key}"
-        now = _text(_chosen(plan, decision))
+        now, before_it = _text(_chosen(plan, decision)), budget.used_trials
         others = [c for c in (*possible[decision.key], decision.chosen) if _text(c) != now]
-        found = [attempt(subject, str(decision.what), c, [decision]) for c in others]
+        open_to_it = others[: left[decision.kind]]
+        found = [attempt(subject, str(decision.what), c, [decision]) for c in open_to_it]
         plan, model = _best(plan, model, found)
+        left[decision.kind] -= budget.used_trials - before_it
     return plan, model
 
 

@@ -1,6 +1,6 @@
 """The whole search for a model: algorithms, then schedules, then what of it holds in the model.
 
-In layers, as each narrows the next: what a convolution becomes decides which kernels there are. The
+In layers, as each narrows the next: algorithms and fusion decide which kernels there are. The
 constraints come first, then the cost model ranks, then the best few are measured. The model under
 the whole plan is measured beside the default at last, and what does not hold there goes.
 """
@@ -33,7 +33,7 @@ from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 from .budget import Budget, check_budget
 from .calls import Calls, measure_calls, memory_of, score
 from .cluster import join_cluster
-from .front_search import ALGORITHMS, TYPES, search_front, with_entry
+from .front_search import ALGORITHMS, FUSIONS, TYPES, search_front, with_entry
 from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
 from .knowledge import Knowledge
 from .measuring import Here, Measurer
@@ -173,7 +173,7 @@ class _Search:
         (before,) = self._measure([default])
         limit = self.request.error_limit
         plan, adapted = search_front(
-            (ALGORITHMS,) if limit is None else (ALGORITHMS, TYPES),
+            (ALGORITHMS, FUSIONS) if limit is None else (ALGORITHMS, TYPES, FUSIONS),
             start,
             default,
             self._compile,
