@@ -143,6 +143,16 @@ def test_refuses_a_damaged_storage(tmp_path: Path) -> None:
         pass
 
 
+def test_an_error_of_a_server_does_not_tell_the_password() -> None:
+    with (
+        pytest.raises(MetadefError, match="see that the server runs") as caught,
+        open_study("postgresql+nosuchdriver://someone:secret@localhost/trials", ""),
+    ):
+        pass
+    assert "secret" not in str(caught.value)
+    assert "someone:***@localhost/trials" in str(caught.value)
+
+
 def linear_space() -> str:
     model = metadef.compile(
         nn.Linear(96, 80), (torch.randn(50, 96),), plan=empty_plan(this_device())

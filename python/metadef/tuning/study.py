@@ -95,12 +95,25 @@ def open_study(storage: str | Path, prefix: str) -> Iterator[Study]:
             with _quiet():
                 found = optuna.storages.RDBStorage(text)
         except Exception as error:  # SQLAlchemy's, sqlite's and Optuna's have no base in common
+            name, advice = text.removeprefix(_SQLITE), "delete it to start again"
+            if file is None:
+                name = _without_password(text)
+                advice = "see that the server runs, and its driver is installed (metadef[cluster])"
             raise MetadefError(
-                f"study '{storage}': expected trials that Optuna keeps, got "
+                f"study '{name}': expected trials that Optuna keeps, got "
                 f"{type(error).__name__}: {str(error).splitlines()[0]}; "
-                "delete it to start again, or give another --storage"
+                f"{advice}, or give another --storage"
             ) from error
         yield Study(found, prefix)
+
+
+def _without_password(url: str) -> str:
+    from sqlalchemy import exc, make_url
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except exc.ArgumentError:  # it has no such parts
+        return url
 
 
 @contextlib.contextmanager
