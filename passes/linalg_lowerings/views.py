@@ -81,7 +81,7 @@ def slice_dim(kernel: Kernel, value: Value, dim: int, start: Dim, step: int, ext
             if not any(_uses(e, dim, rank) for e in node.map):
                 return node
             plain = [p for p, e in enumerate(node.map) if e == along]
-            if len(plain) == 1 and step > 0 and not (start.is_static and positions[dim] != along):
+            if len(plain) == 1 and (step == 1 or (step > 0 and not start.is_static)):
                 return _slice_load(kernel, node, plain[0], start, step, extent)
             if start.is_static:
                 return replace(node, map=tuple(compose(e, positions, rank) for e in node.map))
