@@ -308,6 +308,16 @@ def _element(pointer: ir.Value, offset: ir.Value) -> ir.Value:
     ).result
 
 
+def most_values(module: ir.Operation, most: int = 1 << 20) -> dict[str, int]:
+    """Return the largest value of each of the module's symbols, `most` where it is larger."""
+    if SYMBOLS not in module.attributes:
+        return {}
+    return {
+        named.name: min(most, ir.IntegerAttr(ir.DictAttr(named.attr)["max"]).value)
+        for named in ir.DictAttr(module.attributes[SYMBOLS])
+    }
+
+
 def least_values(module: ir.Operation) -> dict[str, int]:
     """Return the least value of each of the module's symbols, but 1 for 0."""
     if SYMBOLS not in module.attributes:

@@ -53,12 +53,14 @@ def note_decision(
     chosen: str,
     refused: Sequence[str],
     called: str | None = None,
+    others: Sequence[ir.Operation] = (),
 ) -> None:
     """Note what was chosen for an op, and why the choices wanted before that were refused.
 
-    `called` says which ops it was chosen for where there are others than `op`.
+    `called` says which ops it was chosen for where there are others than `op`; `others` are like it
+    and have their shapes noted, too.
     """
-    values = [*op.operation.operands, *op.operation.results]
+    values = [v for o in (op.operation, *others) for v in (*o.operands, *o.results)]
     decision = ir.DictAttr.get(
         {
             "kind": ir.StringAttr.get(kind),

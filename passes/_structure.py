@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from metadef import ir
 
@@ -50,6 +50,11 @@ def chain_key(place: str, ops: Sequence[ir.Operation]) -> str:
     order = {op: n for n, op in enumerate(ops)}
     parts = [(operation_key(op), [order.get(owner_of(v)) for v in op.operands]) for op in ops]
     return _hash("\n".join(map(str, (place, *parts))))
+
+
+def operations_key(ops: Iterable[ir.OpView]) -> str:
+    """Return the structure key of several ops that are decided on together."""
+    return _hash(" ".join(operation_key(op) for op in ops))
 
 
 def _unpack_arguments(function: ir.OpView) -> None:

@@ -40,6 +40,7 @@ PIPELINES: dict[str, tuple[Stage, ...]] = {
         Stage("choose-convolutions", "tiles of 3x3 windows take a quarter of the products", FRONT),
         Stage("canonicalize-contractions", "one form for all products to match", FRONT),
         Stage("eliminate-dead-code", "folding left ops without users", FRONT),
+        Stage("group-contractions", "narrow products of one operand fill cores as one", FRONT),
         Stage("choose-precision", "who waits for weights waits for fewer bytes", FRONT),
         Stage("pack-weights", "a register block reads its weights in one run", FRONT),
         Stage("form-kernels", "fused ops pass values in registers", FRONT),

@@ -9,10 +9,12 @@ from metadef.passes._planned import ERROR_LIMIT, decisions_of, set_plan
 from metadef.plan.convolution import algorithm_choice, algorithm_text
 from metadef.plan.decision import Decision
 from metadef.plan.fusion import fusion_choice, fusion_text
+from metadef.plan.grouping import grouping_choice, grouping_text
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
 from metadef.plan.plan import (
     CONVOLUTION,
     FUSION,
+    GROUPING,
     PRECISION,
     SCHEDULE,
     Choice,
@@ -28,6 +30,7 @@ _KINDS: Mapping[str, tuple[Callable[[Choice], str], Callable[[str], Choice]]] = 
     CONVOLUTION: (algorithm_text, algorithm_choice),
     PRECISION: (weights_text, weights_choice),
     FUSION: (fusion_text, fusion_choice),
+    GROUPING: (grouping_text, grouping_choice),
 }
 
 

@@ -17,7 +17,7 @@ from metadef.plan.schema import validate
 #: the version of the form that is written and read
 VERSION = 1
 SCHEDULE, CONVOLUTION, PRECISION = "schedule", "convolution", "precision"
-FUSION, LAYOUT = "fusion", "layout"
+FUSION, LAYOUT, GROUPING = "fusion", "layout", "grouping"
 #: whose choice goes first
 AUTHORS = ("person", "search", "default")
 

@@ -18,9 +18,11 @@ from metadef.frontend.compiled_model import CompiledModel
 from metadef.plan.convolution import ALGORITHM, TILE
 from metadef.plan.decision import Decision
 from metadef.plan.fusion import FUSED
+from metadef.plan.grouping import GROUPED
 from metadef.plan.plan import (
     CONVOLUTION,
     FUSION,
+    GROUPING,
     PRECISION,
     Choice,
     Entry,
@@ -54,6 +56,7 @@ ALGORITHMS = Ways(
 )
 #: There are many of them, and few gain.
 FUSIONS = Ways(FUSION, ({FUSED: False}, {FUSED: True}), part=0.1)
+GROUPS = Ways(GROUPING, ({GROUPED: True}, {GROUPED: False}))
 TYPES = Ways(PRECISION, tuple({WEIGHTS: type_} for type_ in ("f32", *NARROW)))
 
 
