@@ -43,6 +43,7 @@ EPILOGUE_ANCHORS = frozenset(
         "metadef.take",
         "metadef.gather",
         "metadef.winograd_output",
+        "metadef.fourier_output",
     }
 )
 #: anchors that read a row once or twice: what costs more than that to compute stays in a tile

@@ -1,4 +1,4 @@
-"""Choose how convolutions are computed: directly, or by Winograd's tiles where they cost less."""
+"""Choose how convolutions are computed: directly, or by tiles, Winograd's or spectra, for less."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metadef import ir
-from metadef.cost.convolution import Convolution, cheapest_tile, direct_cycles, winograd_cycles
+from metadef.cost.convolution import (
+    Convolution,
+    cheapest_tile,
+    direct_cycles,
+    fourier_cycles,
+    winograd_cycles,
+)
 from metadef.device import attribute as device
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, location_text, near_names
 from metadef.dialects.metadef.attributes import integer, integers, text
+from metadef.dialects.metadef.fourier import LENGTHS
 from metadef.dialects.metadef.ops.constant import constant
 from metadef.dialects.metadef.ops.contraction import contraction
 from metadef.dialects.metadef.ops.pointwise import pointwise
@@ -26,6 +33,7 @@ from metadef.pipeline import Pass
 from metadef.symbolic import Dim, product
 
 from ._buffers import values_known_once
+from ._fourier_convolution import by_spectra, is_depthwise, length_problem
 from ._kernel_abi import least_values
 from ._planned import has_plan, note_decision, wanted
 from ._reshapes import reshaped
@@ -33,14 +41,16 @@ from ._structure import operation_key
 
 #: a convolution's attribute that says which way, against the cost
 ALGORITHM = "metadef.algorithm"
-ALGORITHMS = DIRECT, WINOGRAD = "direct", "winograd"
+ALGORITHMS = DIRECT, WINOGRAD, FFT = "direct", "winograd", "fft"
 #: what a plan calls such decisions
 KIND = "convolution"
+#: windows of fewer elements both ways are left to Winograd's tiles
+LEAST_FOURIER_WINDOW = 5
 
 
 @dataclass(frozen=True)
 class ChooseConvolutions(Pass):
-    """Compute 3x3 convolutions as products of transformed tiles where that costs less.
+    """Compute convolutions as products of transformed tiles where that costs less.
 
     Before:
         %y = "metadef.conv"(%x, %w, %b) <{layout = "nhwc", padding = [1, 1, 1, 1], ..}>
@@ -53,18 +63,35 @@ class ChooseConvolutions(Pass):
         %4 = "metadef.winograd_output"(%3) <{tile = 4, sizes = [56, 56]}> : [N, 56, 56, 64]
         %y = "metadef.pointwise"(%4, %b) <{fn = "add"}>
 
-    For f32 in nhwc with weights known once, one group, windows one apart and without holes, H and
-    W static. `cost/convolution.py` compares by the module's `device.spec` (without one nothing is
-    chosen), a symbol counting as its least value: few tiles leave little to share the larger
-    weights. What a convolution's `metadef.algorithm` says overrides the cost: `"direct"`,
-    `"winograd"`, or `"winograd(4)"` with the side of the tiles. So does the module's
-    `metadef.plan` (see `_planned.py`), of which what cannot be is passed over.
+    For f32 in nhwc with weights known once, windows one apart and without holes, H and W static.
+    `cost/convolution.py` compares by the module's `device.spec` (without one nothing is chosen), a
+    symbol counting as its least value: few tiles leave little to share the larger weights. What a
+    convolution's `metadef.algorithm` says overrides the cost: `"direct"`, `"winograd"`, `"fft"`, or
+    `"winograd(4)"`, `"fft(16)"` with the side of the tiles. So does the module's `metadef.plan`
+    (see `_planned.py`), of which what cannot be is passed over.
+
+    Windows of 5 to 63 along an axis, of full or depthwise convolutions, may go by spectra: tiles of
+    H and of W through discrete Fourier transforms of 8, 16, 32 or 64 inputs, each along its axis:
+
+        %1 = "metadef.fourier_input"(%x) <{axis = 1, length = 16, window = 7, ..}>
+            : [23, N, 6, 56, 64]
+        %2 = "metadef.fourier_input"(reshape(%1)) <{axis = 2, length = 16, window = 7, ..}>
+            : [23, 23*N, 6, 6, 64]
+        %3 = "metadef.contraction"(reshape(%2), %spectra) : [529, N*36, 64] x [529, 64, 64]
+        %4 = "metadef.fourier_output"(reshape(%3)) <{axis = 2, length = 16, window = 7, size = 56}>
+            : [23*N, 6, 56, 64]
+        %y = "metadef.fourier_output"(reshape(%4)) <{axis = 1, length = 16, window = 7, size = 56}>
+            : [N, 56, 56, 64]
+
+    23 * 23 products for 10 * 10 outputs, where windows take 4900. Depthwise the contraction is a
+    product of elements. The spectra of the weights must be few enough to be made once.
 
     Rounding: fewer products are summed than directly, and the transforms enlarge their error.
     Against double precision, on random images, tiles of 2 are 0.2 to 1.1 times as far off as eager,
     those of 3 and 4 up to 3.8 times at `winograd.LEAST_CHANNELS`, and less with more channels;
     whole ResNets and U-Nets, where errors of layers add up at random, 0.7 to 1.8 times. The zoo's
-    bar is 4. Larger tiles, or points other than `winograd.POINTS`, do not hold it.
+    bar is 4. Larger tiles, or points other than `winograd.POINTS`, do not hold it. Spectra of any
+    length and any channels are 0.2 to 2.0 times as far off as a direct sum in f32.
     An infinity or NaN in a tile spreads over the tile.
     """
 
@@ -87,6 +114,42 @@ class ChooseConvolutions(Pass):
                     _choose(module, op, once, spec, least)
 
 
+@dataclass(frozen=True)
+class _Way:
+    """An algorithm and the side of its tiles: outputs for Winograd's, inputs for spectra."""
+
+    algorithm: str
+    side: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}({self.side})" if self.side else self.algorithm
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A convolution, and by algorithm what it lacks for that, None for nothing."""
+
+    op: Any
+    problems: dict[str, str | None]
+    least: dict[str, int]
+    spec: DeviceSpec | None
+
+    @property
+    def is_open(self) -> bool:
+        return None in self.problems.values()
+
+    def cost_of(self) -> Convolution:
+        batch, height, width, outputs = shape_of(self.op.operation.results[0]).dims
+        channels = shape_of(self.op.operation.operands[0]).dims[3]
+        rows, columns = shape_of(self.op.operation.operands[1]).dims[1:3]
+        return Convolution(
+            batch.evaluate(self.least),
+            *(height.value, width.value, channels.value, outputs.value),
+            window=(rows.value, columns.value),
+            groups=integer(self.op, "groups"),
+        )
+
+
 def _choose(
     module: ir.Operation,
     op: Any,
@@ -95,83 +158,99 @@ def _choose(
     least: dict[str, int],
 ) -> None:
     """Replace a convolution where that is wanted: by its attribute, the plan, or its cost."""
-    problem = _problem(op, once)
-    if problem is None and spec is None:
-        problem = "a device.spec on the module"
+    problems = {WINOGRAD: _winograd_problem(op, once), FFT: _fourier_problem(op, once)}
+    if spec is None:
+        problems = {name: p or "a device.spec on the module" for name, p in problems.items()}
+    question = _Question(op, problems, least, spec)
     if ALGORITHM in op.operation.attributes:
-        tile = _side(text(op, ALGORITHM), op, problem, least, spec)
+        way = _way(text(op, ALGORITHM), question)
     elif has_plan(module):
-        tile = _planned_side(module, op, problem, least, spec)
+        way = _planned_way(module, question)
     else:
-        tile = None if problem is not None else _cheapest_side(_convolution(op, least), spec)
-    if tile is None:
+        way = _cheapest_way(question)
+    if way.algorithm == DIRECT:
         return
     with ir.InsertionPoint(op), op.location:
-        new = _by_tiles(op, tile)
+        new = _by_tiles(op, way.side) if way.algorithm == WINOGRAD else by_spectra(op, way.side)
     op.operation.results[0].replace_all_uses_with(new)
     op.operation.erase()
 
 
-def _planned_side(
-    module: ir.Operation,
-    op: Any,
-    problem: str | None,
-    least: dict[str, int],
-    spec: DeviceSpec | None,
-) -> int | None:
-    """Return the side of the tiles by the module's plan, or by cost where that wants nothing that
-    can be; None: computed directly. Note the decision, where there is one."""
-    key = operation_key(op)
+def _planned_way(module: ir.Operation, question: _Question) -> _Way:
+    """Return the way by the module's plan, or by cost where that wants nothing that can be. Note
+    the decision, where there is one."""
+    key = operation_key(question.op)
     choices = wanted(module, KIND, key)
     refused = []
-    tile = None if problem is not None else _cheapest_side(_convolution(op, least), spec)
+    way = None
     for choice in choices:
         try:
-            tile = _side(choice, op, problem, least, spec)
+            way = _way(choice, question)
             break
         except MetadefError as error:
             refused.append(str(error))
-    if problem is None or choices:
-        chosen = DIRECT if tile is None else f"{WINOGRAD}({tile})"
-        note_decision(module, KIND, key, op, chosen, refused)
-    return tile
+    if way is None:
+        way = _cheapest_way(question)
+    if question.is_open or choices:
+        note_decision(module, KIND, key, question.op, str(way), refused)
+    return way
 
 
-def _cheapest_side(conv: Convolution, spec: DeviceSpec | None) -> int | None:
-    """Return the side of the tiles that cost least, None where windows cost less."""
-    assert spec is not None
-    tile = cheapest_tile(conv, spec)
-    return tile if winograd_cycles(conv, tile, spec) < direct_cycles(conv, spec) else None
+def _cheapest_way(question: _Question) -> _Way:
+    """Return what costs least; windows where nothing costs less."""
+    if not question.is_open:
+        return _Way(DIRECT)
+    assert question.spec is not None
+    conv, spec = question.cost_of(), question.spec
+    ways = {_Way(DIRECT): direct_cycles(conv, spec)}
+    if question.problems[WINOGRAD] is None:
+        tile = cheapest_tile(conv, spec)
+        ways[_Way(WINOGRAD, tile)] = winograd_cycles(conv, tile, spec)
+    if question.problems[FFT] is None:
+        for length in LENGTHS:
+            if length_problem(length, conv) is None:
+                ways[_Way(FFT, length)] = fourier_cycles(conv, length, spec)
+    return min(ways, key=lambda way: ways[way])
 
 
-def _side(
-    algorithm: str, op: Any, problem: str | None, least: dict[str, int], spec: DeviceSpec | None
-) -> int | None:
-    """Return the side of the tiles that an algorithm says, None for windows.
+def _way(algorithm: str, question: _Question) -> _Way:
+    """Return the way that an algorithm's text says.
 
     Raises:
         MetadefError: no such algorithm, or it cannot be used here.
     """
+    op = question.op
     if algorithm == DIRECT:
-        return None
-    match = re.fullmatch(rf"{WINOGRAD}(?:\((\d+)\))?", algorithm)
+        return _Way(DIRECT)
+    match = re.fullmatch(rf"({WINOGRAD}|{FFT})(?:\((\d+)\))?", algorithm)
     if match is None:
         near = near_names(algorithm, ALGORITHMS)
-        raise _error(op, algorithm, f"is none of {', '.join(ALGORITHMS)}, winograd(TILE){near}")
-    if problem is not None:
-        raise _error(op, algorithm, f"needs {problem}")
-    conv = _convolution(op, least)
-    if match[1] is None:
-        assert spec is not None
-        return cheapest_tile(conv, spec)
-    tile = int(match[1])
+        forms = f"{', '.join(ALGORITHMS)}, {WINOGRAD}(TILE), {FFT}(TILE)"
+        raise _error(op, algorithm, f"is none of {forms}{near}")
+    name = match[1]
+    if question.problems[name] is not None:
+        raise _error(op, algorithm, f"needs {question.problems[name]}")
+    conv, sides = question.cost_of(), tuple(LEAST_CHANNELS if name == WINOGRAD else LENGTHS)
+    problem_of = _side_problem if name == WINOGRAD else length_problem
+    side = int(match[2]) if match[2] else None
+    problems = {s: problem_of(s, conv) for s in (sides if side is None else (side,))}
+    legal = [s for s, problem in problems.items() if problem is None]
+    if not legal:
+        raise _error(op, algorithm, f"needs {problems[side or sides[-1]]}")
+    spec = question.spec
+    assert spec is not None
+    cost = winograd_cycles if name == WINOGRAD else fourier_cycles
+    return _Way(name, min(legal, key=lambda s: cost(conv, s, spec)))
+
+
+def _side_problem(tile: int, conv: Convolution) -> str | None:
+    """Return what Winograd's tiles of a side need, or None."""
     if tile not in LEAST_CHANNELS:
-        sides = ", ".join(map(str, LEAST_CHANNELS))
-        raise _error(op, algorithm, f"needs tiles of {sides}, got {tile}")
+        return f"tiles of {', '.join(map(str, LEAST_CHANNELS))}, got {tile}"
     if conv.channels < LEAST_CHANNELS[tile]:
         rule = f"{LEAST_CHANNELS[tile]} channels to be accurate, got {conv.channels}"
-        raise _error(op, algorithm, f"needs at least {rule}")
-    return tile
+        return f"at least {rule}"
+    return None
 
 
 def _error(op: Any, algorithm: str, problem: str) -> MetadefError:
@@ -179,30 +258,51 @@ def _error(op: Any, algorithm: str, problem: str) -> MetadefError:
     return MetadefError(f"'metadef.conv' op: {ALGORITHM} = \"{algorithm}\" {problem}; from {place}")
 
 
-def _problem(op: Any, once: set[ir.Value]) -> str | None:
-    """Return what a convolution lacks to be computed by tiles, or None."""
-    x, w = (shape_of(v) for v in op.operation.operands[:2])
-    result = shape_of(op.operation.results[0])
-    if text(op, "layout") != "nhwc" or x.rank != 4 or not isinstance(x.element, ir.F32Type):
-        return "f32 images in nhwc"
-    if op.operation.operands[1] not in once or list(w.dims[1:3]) != [Dim.of(WINDOW)] * 2:
+def _winograd_problem(op: Any, once: set[ir.Value]) -> str | None:
+    """Return what a convolution lacks to be computed by Winograd's tiles, or None."""
+    problem = _image_problem(op)
+    if problem is not None:
+        return problem
+    if _window(op) != (WINDOW, WINDOW) or op.operation.operands[1] not in once:
         return f"{WINDOW}x{WINDOW} weights that are known once"
-    if integer(op, "groups") != 1:
-        return "one group"
+    return _tiles_problem(op) if integer(op, "groups") == 1 else "one group"
+
+
+def _fourier_problem(op: Any, once: set[ir.Value]) -> str | None:
+    """Return what a convolution lacks to be computed by spectra, or None."""
+    problem = _image_problem(op)
+    if problem is not None:
+        return problem
+    window = _window(op)
+    fits = window is not None and LEAST_FOURIER_WINDOW <= max(window) < LENGTHS[-1]
+    if not fits or op.operation.operands[1] not in once:
+        return f"windows of {LEAST_FOURIER_WINDOW} to {LENGTHS[-1] - 1} that are known once"
+    if integer(op, "groups") != 1 and not is_depthwise(op):
+        return "one group, or one of each channel"
+    return _tiles_problem(op)
+
+
+def _image_problem(op: Any) -> str | None:
+    x = shape_of(op.operation.operands[0])
+    fits = text(op, "layout") == "nhwc" and x.rank == 4 and isinstance(x.element, ir.F32Type)
+    return None if fits else "f32 images in nhwc"
+
+
+def _window(op: Any) -> tuple[int, int] | None:
+    """Return the sizes of the window, None where they are not known."""
+    rows, columns = shape_of(op.operation.operands[1]).dims[1:3]
+    return (rows.value, columns.value) if rows.is_static and columns.is_static else None
+
+
+def _tiles_problem(op: Any) -> str | None:
+    """Return what windows lack to be computed for tiles of outputs at once, or None."""
+    x, result = shape_of(op.operation.operands[0]), shape_of(op.operation.results[0])
     if any(s != 1 for s in (*integers(op, "strides"), *integers(op, "dilations"))):
         return "strides and dilations of 1"
     if min(integers(op, "padding")) < 0:
         return "padding of 0 or more"
     known = all(d.is_static and d.value > 0 for d in (*x.dims[1:], *result.dims[1:]))
     return None if known else "sizes and channels that are static and not 0"
-
-
-def _convolution(op: Any, least: dict[str, int]) -> Convolution:
-    batch, height, width, outputs = shape_of(op.operation.results[0]).dims
-    channels = shape_of(op.operation.operands[0]).dims[3]
-    return Convolution(
-        batch.evaluate(least), height.value, width.value, channels.value, outputs.value
-    )
 
 
 def _by_tiles(op: Any, tile: int) -> ir.Value:

@@ -32,6 +32,8 @@ FAMILIES = {
     "conv_transpose": "conv",
     "dim": "pointwise",
     "fill": "pointwise",
+    "fourier_input": "fourier",
+    "fourier_output": "fourier",
     "gather": "indexing",
     "index_put": "scatter",
     "iota": "pointwise",

@@ -27,6 +27,16 @@ _NAMELESS = frozenset({"constant", "fill", "iota", "dim", "unpack"})
 _NAME_PARTS = 3
 
 
+#: MiB that a kernel of @init may always write
+MAX_GROWTH = 64
+
+
+def may_grow(read: int, written: int, max_growth: int = MAX_GROWTH * _MEBIBYTE) -> bool:
+    """Return whether what a kernel writes, in bytes, may be made once and kept."""
+    # Weights for the largest tiles of Winograd's are four times as large.
+    return written <= max(4 * read, max_growth)
+
+
 @dataclass(frozen=True)
 class OutlineKernels(Pass):
     """Outline each `metadef.kernel` as a function; equal kernels share one.
@@ -64,7 +74,7 @@ class OutlineKernels(Pass):
     requires = "the result of form-kernels"
     leaves = "@main and @init of metadef.dispatch, metadef.reshape, metadef.weight; private kernels"
 
-    max_growth: int = 64
+    max_growth: int = MAX_GROWTH
 
     def run(self, module: ir.Operation) -> None:
         body = ir.entry_block(module)
@@ -167,8 +177,7 @@ class _Init:
             return False
         read = sum(byte_size(v.type).value for v in kernel.operands)
         written = sum(byte_size(r.type).value for r in kernel.results)
-        # Weights for the largest tiles of a convolution are four times as large.
-        return written <= max(4 * read, max_growth)
+        return may_grow(read, written, max_growth)
 
     def add(self, dispatch: ir.Operation) -> None:
         self.dispatches.append(dispatch)

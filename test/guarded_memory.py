@@ -110,6 +110,7 @@ def models() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
             nn.Sequential(conv(8, 512, 1), conv(512, 32, 3, stride=2, padding=2, dilation=2)),
             image,
         ),
+        "spectra": (behind(conv(64, 40, 7, padding=3), conv(40, 64, 5)), image),
         "Winograd": (behind(conv(64, 64, 3, padding=1), conv(64, 40, 3, padding=1)), image),
         "depthwise": (behind(conv(64, 64, 3, padding=1, groups=64)), image),
         "depthwise, strided, odd": (

@@ -71,13 +71,13 @@ class Extract(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Tiled(Expr):
-    """Tiles of `side` x `side` elements side by side along dims 1 and 2 of [n, h, w, c].
+    """Tiles of `sides[0]` x `sides[1]` elements side by side along dims 1, 2 of [n, h, w, c].
 
     `parts` are a tile's elements, row by row, as expressions over [n, tile row, tile column, c];
     `map` is where the elements are read, as of a `Load`. Only `tiles.compute_tiles` evaluates it.
     """
 
-    side: int
+    sides: tuple[int, int]
     parts: tuple[Expr, ...]
     map: AffineExprs
 

@@ -49,8 +49,8 @@ def compute_tiles(
     space = [e.position for e in tiled.map]
     n, h, w, c = [values[0].dims[d] for d in space]
     tensors = [tensor for tensor, _ in targets]
-    for rows in _spans(h, tiled.side):
-        for columns in _spans(w, tiled.side):
+    for rows in _spans(h, tiled.sides[0]):
+        for columns in _spans(w, tiled.sides[1]):
             loops = [n, Dim.of(rows.count), Dim.of(columns.count), c]
             part = replace(tiled, parts=_parts_of(kernel, tiled, loops, rows, columns))
             exprs: list[Expr] = []
@@ -59,7 +59,7 @@ def compute_tiles(
             for element in _elements(part, space, [v.expr for v in values], rows, columns):
                 exprs += element.exprs
                 starts = [Dim.of(s) for s in (0, element.h, element.w, 0)]
-                steps = [1, tiled.side, tiled.side, 1]
+                steps = [1, *tiled.sides, 1]
                 for k, (_, map_) in enumerate(targets):
                     axes = [space.index(e.position) for e in map_]
                     where = [starts[a] for a in axes], [loops[a] for a in axes]
@@ -110,13 +110,13 @@ def _elements(
 ) -> Iterator[_Element]:
     """Give `exprs` at each element of the spans' tiles, over [n, tile row, tile column, c]."""
     n, i, j, c = dim_exprs(4)
-    side = tiled.side
+    height, width = tiled.sides
     for a in range(rows.used):
         for b in range(columns.used):
-            h, w = rows.first * side + a, columns.first * side + b
-            place = [n, i * side + h, j * side + w, c]
+            h, w = rows.first * height + a, columns.first * width + b
+            place = [n, i * height + h, j * width + w, c]
             moved = substitute_all(exprs, [place[space.index(d)] for d in range(4)], 4)
-            yield _Element(h, w, _with_part(moved, tiled.parts[a * side + b]))
+            yield _Element(h, w, _with_part(moved, tiled.parts[a * width + b]))
 
 
 def _with_part(exprs: Sequence[Expr], part: Expr) -> list[Expr]:

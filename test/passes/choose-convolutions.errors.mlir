@@ -30,7 +30,7 @@ func.func @cannot_go(%x: tensor<1x56x56x64xf32>) -> tensor<1x28x28x64xf32> {
 module attributes {device.spec = #spec} {
 func.func @no_such_way(%x: tensor<1x56x56x64xf32>) -> tensor<1x56x56x64xf32> {
   %w = "metadef.weight"() {name = "w"} : () -> tensor<1x3x3x64x64xf32>
-  // expected-error @+1 {{'metadef.conv' op: metadef.algorithm = "winogrd" is none of direct, winograd}}
+  // expected-error @+1 {{'metadef.conv' op: metadef.algorithm = "winogrd" is none of direct, winograd, fft, winograd(TILE), fft(TILE)}}
   %y = "metadef.conv"(%x, %w) {metadef.algorithm = "winogrd", dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nhwc", padding = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x56x56x64xf32>, tensor<1x3x3x64x64xf32>) -> tensor<1x56x56x64xf32>
   return %y : tensor<1x56x56x64xf32>
 }

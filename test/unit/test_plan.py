@@ -77,10 +77,13 @@ def test_a_plan_is_the_same_when_read_again(tmp_path: Path) -> None:
         (edited(by="me"), "entries[0].by': expected search, person or default"),
         (edited(evidence={"spread": -1}), "entries[0].evidence.spread': expected a number"),
         (edited(evidence={"spread": math.inf}), "spread': expected a finite number, got inf"),
-        (edited(kind="convolution", choice={"algorithm": "fft"}), "expected direct or winograd"),
+        (
+            edited(kind="convolution", choice={"algorithm": "gemm"}),
+            "expected direct, winograd or fft",
+        ),
         (
             edited(kind="convolution", choice={"algorithm": "direct", "tile": 2}, second=None),
-            "entries[0].choice.tile': expected a tile for winograd alone",
+            "entries[0].choice.tile': expected a tile for winograd and fft alone",
         ),
     ],
 )
@@ -116,7 +119,7 @@ def test_a_persons_own_choice_goes_first() -> None:
     assert plan.wanted(CONVOLUTION, KEYS[0]) == []
 
 
-@pytest.mark.parametrize("text", ["direct", "winograd", "winograd(4)"])
+@pytest.mark.parametrize("text", ["direct", "winograd", "winograd(4)", "fft(16)"])
 def test_algorithms_as_text(text: str) -> None:
     assert algorithm_text(algorithm_choice(text)) == text
 

@@ -1,4 +1,4 @@
-"""Reference of the spatial ops without weights: pool, resample, Winograd's transforms."""
+"""Reference of the spatial ops without weights: pool, resample, the transforms of tiles."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metadef.dialects.metadef.fourier import signal, spectrum
 from metadef.dialects.metadef.winograd import inputs_of, transforms
 
 from .linear import pad_spatial, window_view
@@ -109,7 +110,49 @@ def _winograd_output(op: Any, operands: list[Array], symbols: Symbols) -> Array:
     return image.reshape(n, rows * tile, columns * tile, c)[:, :height, :width]
 
 
+class Arrays:
+    """Arithmetic on arrays."""
+
+    def add(self, a: Array, b: Array) -> Array:
+        return a + b
+
+    def sub(self, a: Array, b: Array) -> Array:
+        return a - b
+
+    def scale(self, factor: float, a: Array) -> Array:
+        return factor * a
+
+    def fma(self, factor: float, a: Array, b: Array) -> Array:
+        return factor * a + b
+
+
+def _fourier_input(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    (x,) = operands
+    axis, length, window = (op.attributes[n].value for n in ("axis", "length", "window"))
+    tiles, step = result_shape(op, symbols)[axis + 1], length - window + 1
+    low = list(op.attributes["padding"])[0]
+    high = max((tiles - 1) * step + length - low - x.shape[axis], 0)
+    padded = np.pad(x, [(low, high) if i == axis else (0, 0) for i in range(4)])
+    views = np.lib.stride_tricks.sliding_window_view(padded, length, axis=axis)
+    views = np.moveaxis(np.moveaxis(views, axis, 0)[::step][:tiles], 0, axis)
+    values: list[Array] = list(np.moveaxis(views, -1, 0))
+    points: list[Array] = spectrum(values, Arrays())
+    return np.stack(points)
+
+
+def _fourier_output(op: Any, operands: list[Array], symbols: Symbols) -> Array:
+    (x,) = operands
+    axis, window, size = (op.attributes[n].value for n in ("axis", "window", "size"))
+    points: list[Array] = list(x)
+    sums = np.stack(signal(points, Arrays())[window - 1 :], axis=axis + 1)
+    merged = list(x.shape[1:])
+    merged[axis] = sums.shape[axis] * sums.shape[axis + 1]
+    return np.take(sums.reshape(merged), range(size), axis=axis)
+
+
 FUNCTIONS = {
+    "fourier_input": _fourier_input,
+    "fourier_output": _fourier_output,
     "pool": _pool,
     "resample": _resample,
     "winograd_input": _winograd_input,

@@ -1,7 +1,7 @@
-"""What a 3x3 convolution costs each way, in cycles of a core: directly, and by Winograd's tiles.
+"""What a convolution costs each way, in a core's cycles: directly, by Winograd's tiles, by spectra.
 
 Arithmetic counts at the rate of the vector unit and bytes at that of the level they come from,
-added up. What both ways move alike, image and result, is left out. Weights come from memory: a
+added up. What all ways move alike, image and result, is left out. Weights come from memory: a
 model's other weights have passed through the caches since the last call.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from metadef.cost.rates import bytes_a_cycle
 from metadef.device.spec import DeviceSpec
+from metadef.dialects.metadef import fourier
 from metadef.dialects.metadef.winograd import (
     LEAST_CHANNELS,
     WINDOW,
@@ -23,6 +24,11 @@ from metadef.dialects.metadef.winograd import (
 #: those of a transform, which loads and stores about as much as it computes
 _PRODUCT_RATE = 2.0
 _TRANSFORM_RATE = 1.0
+#: multiply-adds of a depthwise window or product of spectra, each of which loads an element
+_ELEMENT_RATE = 0.75
+#: those of a spectrum whose values the registers can hold; others wait in memory in between
+_SPECTRUM_RATE = 0.5
+_LONG_SPECTRUM_RATE = 0.25
 #: what two more dispatches and their barriers take
 _DISPATCHES = 2000.0
 _ELEMENT_BYTES = 4
@@ -30,13 +36,24 @@ _ELEMENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Convolution:
-    """A 3x3 convolution in f32 of `batch` images to `height` x `width` outputs, one apart."""
+    """A convolution in f32 of `batch` images to `height` x `width` outputs, one apart.
+
+    `window` are the elements it sums along H and W, `groups` are 1 or, of one channel and output
+    each, as many as channels.
+    """
 
     batch: int
     height: int
     width: int
     channels: int
     outputs: int
+    window: tuple[int, int] = (WINDOW, WINDOW)
+    groups: int = 1
+
+    @property
+    def weights(self) -> int:
+        """The weights at one place of the window, or point of a spectrum."""
+        return self.channels * self.outputs // self.groups
 
     def tiles(self, side: int) -> int:
         """Return how many tiles of `side` x `side` outputs cover the images."""
@@ -45,10 +62,11 @@ class Convolution:
 
 def direct_cycles(conv: Convolution, device: DeviceSpec) -> float:
     """Return the cost of summing over the windows."""
-    products = WINDOW**2 * conv.channels * conv.outputs
+    rows, columns = conv.window
     pixels = conv.batch * conv.height * conv.width
-    arithmetic = pixels * products / (_lanes(device) * _PRODUCT_RATE)
-    return arithmetic + _traffic(products * _ELEMENT_BYTES, device.memory_bytes, device)
+    arithmetic = pixels * rows * columns * _point_cycles(conv, device)
+    weights = rows * columns * conv.weights * _ELEMENT_BYTES
+    return arithmetic + _traffic(weights, device.memory_bytes, device)
 
 
 def winograd_cycles(conv: Convolution, side: int, device: DeviceSpec) -> float:
@@ -59,15 +77,15 @@ def winograd_cycles(conv: Convolution, side: int, device: DeviceSpec) -> float:
     """
     tiles, count = conv.tiles(side), inputs_of(side) ** 2
     matrices = transforms(side)
-    products = count * conv.channels * conv.outputs
-    weights = _traffic(products * _ELEMENT_BYTES, device.memory_bytes, device)
-    arithmetic = tiles * products / _PRODUCT_RATE
-    moved = _DISPATCHES
+    weights = count * conv.weights * _ELEMENT_BYTES
+    cycles = tiles * count * _point_cycles(conv, device)
+    cycles += _traffic(weights, device.memory_bytes, device) + _DISPATCHES
     for matrix, channels in ((matrices.input, conv.channels), (matrices.output, conv.outputs)):
-        arithmetic += tiles * channels * steps(matrix, len(matrix[0])) / _TRANSFORM_RATE
+        instructions = tiles * steps(matrix, len(matrix[0])) * channels / _lanes(device)
+        cycles += instructions / _TRANSFORM_RATE
         size = tiles * count * channels * _ELEMENT_BYTES
-        moved += _traffic(2 * size, size, device)
-    return arithmetic / _lanes(device) + weights + moved
+        cycles += _traffic(2 * size, size, device)
+    return cycles
 
 
 def cheapest_tile(conv: Convolution, device: DeviceSpec) -> int:
@@ -76,8 +94,43 @@ def cheapest_tile(conv: Convolution, device: DeviceSpec) -> int:
     return min(sides, key=lambda side: winograd_cycles(conv, side, device))
 
 
-def _lanes(device: DeviceSpec) -> float:
-    return device.vector_bits / (8 * _ELEMENT_BYTES)
+def fourier_cycles(conv: Convolution, length: int, device: DeviceSpec) -> float:
+    """Return the cost with tiles of `length` inputs along each axis that the window spans.
+
+    A tile of t inputs gives t - window + 1 outputs from 3 t / 2 - 1 points. Along each axis the
+    points are written and read again, before the products and after them, in the nearest cache that
+    holds both; there are weights for every point.
+    """
+    there, back = fourier.steps(length)
+    # A pixel's last vector may be filled in part.
+    there *= -(-conv.channels // _lanes(device))
+    back *= -(-conv.outputs // _lanes(device))
+    rate = _SPECTRUM_RATE if length <= device.vector_registers else _LONG_SPECTRUM_RATE
+    places, points, cycles = [conv.height, conv.width], 1, 0.0
+    for axis, window in enumerate(conv.window):
+        if window == 1:
+            continue
+        places[axis] = -(-places[axis] // (length - window + 1))
+        tiles = points * conv.batch * places[0] * places[1]
+        size = tiles * fourier.points_of(length) * (conv.channels + conv.outputs) * _ELEMENT_BYTES
+        cycles += tiles * (there + back) / rate + _traffic(2 * size, size, device)
+        cycles += _DISPATCHES
+        points *= fourier.points_of(length)
+    cycles += conv.batch * places[0] * places[1] * points * _point_cycles(conv, device)
+    weights = points * conv.weights * _ELEMENT_BYTES
+    return cycles + _traffic(weights, device.memory_bytes, device)
+
+
+def _point_cycles(conv: Convolution, device: DeviceSpec) -> float:
+    """Return the cost of one pixel's or tile's channels at a place of the window, or a point."""
+    vectors = conv.outputs / _lanes(device)
+    if conv.groups > 1:
+        return vectors / _ELEMENT_RATE
+    return conv.channels * vectors / _PRODUCT_RATE
+
+
+def _lanes(device: DeviceSpec) -> int:
+    return device.vector_bits // (8 * _ELEMENT_BYTES)
 
 
 def _traffic(moved: int, held: int, device: DeviceSpec) -> float:

@@ -16,6 +16,7 @@ from metadef.symbolic import Dim
 #: ops that give a kernel its kind, what matters most first
 _MAIN = (
     *("contraction", "conv", "conv_transpose", "attention", "winograd_input", "winograd_output"),
+    *("fourier_input", "fourier_output"),
     *("norm", "softmax", "sort", "scan", "resample", "pool", "reduce", "scatter", "index_put"),
     *("gather", "take", "pointwise", "transpose"),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from metadef.cost.pointwise_flops import pointwise_flops
 from metadef.dialects.metadef.attributes import boolean, choice, integer, integers, text
+from metadef.dialects.metadef.fourier import steps as fourier_steps
 from metadef.dialects.metadef.ops.resample import MODES
 from metadef.dialects.metadef.shapes import Shaped, shape_of
 from metadef.dialects.metadef.winograd import steps, transforms
@@ -123,12 +124,22 @@ def _winograd_output(op: Any, operands: list[Shaped], result: Shaped) -> Dim:
     return product(operands[0].dims[1:]) * steps(matrix, len(matrix[0])) * 2
 
 
+def _fourier_input(op: Any, operands: list[Shaped], result: Shaped) -> Dim:
+    return product(result.dims[1:]) * fourier_steps(integer(op, "length"))[0]
+
+
+def _fourier_output(op: Any, operands: list[Shaped], result: Shaped) -> Dim:
+    return product(operands[0].dims[1:]) * fourier_steps(integer(op, "length"))[1]
+
+
 _COUNTS: dict[str, Callable[[Any, list[Shaped], Shaped], Dim]] = {
     "attention": _attention,
     "contraction": _contraction,
     "conv": _conv,
     "conv_transpose": _conv_transpose,
     "dequantize": lambda op, xs, y: _elements(y) * 2,
+    "fourier_input": _fourier_input,
+    "fourier_output": _fourier_output,
     "index_put": _index_put,
     "norm": _norm,
     "pointwise": lambda op, xs, y: (

@@ -40,10 +40,10 @@ def validate(data: Any, source: str) -> None:
         seen[same] = i
         for name in ("choice", "second"):
             wanted = entry.get(name) or {}
-            if "tile" in wanted and wanted["algorithm"] != "winograd":
+            if "tile" in wanted and wanted["algorithm"] == "direct":
                 raise PlanError(
                     f"{source}: field 'entries[{i}].{name}.tile': expected a tile for winograd "
-                    f"alone, got {wanted['tile']} for {wanted['algorithm']}"
+                    f"and fft alone, got {wanted['tile']} for {wanted['algorithm']}"
                 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from metadef.dialects.metadef.fourier import LENGTHS
 from metadef.dialects.metadef.ops.contraction import NARROW
 from metadef.dialects.metadef.winograd import LEAST_CHANNELS
 from metadef.frontend.compiled_model import CompiledModel
@@ -52,7 +53,11 @@ class Ways:
 
 ALGORITHMS = Ways(
     CONVOLUTION,
-    ({ALGORITHM: "direct"}, *({ALGORITHM: "winograd", TILE: tile} for tile in LEAST_CHANNELS)),
+    (
+        {ALGORITHM: "direct"},
+        *({ALGORITHM: "winograd", TILE: tile} for tile in LEAST_CHANNELS),
+        *({ALGORITHM: "fft", TILE: tile} for tile in LENGTHS),
+    ),
 )
 #: There are many of them, and few gain.
 FUSIONS = Ways(FUSION, ({FUSED: False}, {FUSED: True}), part=0.1)
