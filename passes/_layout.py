@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from metadef import ir
 from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.shapes import shape_of
-from metadef.symbolic import product
+from metadef.symbolic import Dim, product
 
 from ._buffers import element_bytes, owner_of
 from ._permutations import Perm, compose, inverse, is_identity
@@ -20,12 +22,12 @@ _TYPICAL_DIM = 16
 class Sweep:
     """`views[v] = (x, perm)` says that v is `transpose(x, perm)`; `once`: known before any call.
 
-    The device's vectors have `vector_bits`.
+    `layout_of` says for an op over windows which layout it gets.
     """
 
-    def __init__(self, block: ir.Block, vector_bits: int) -> None:
+    def __init__(self, block: ir.Block, layout_of: Callable[[Sweep, Any], str]) -> None:
         self.block = block
-        self.vector_bits = vector_bits
+        self.layout_of = partial(layout_of, self)
         self.views: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self.once: set[ir.Value] = set()
         self._made: dict[tuple[ir.Value, Perm], ir.Value] = {}
@@ -94,7 +96,11 @@ class Sweep:
             self.once.update(results)
 
 
+def typical(dim: Dim) -> int:
+    """Return a dim's value, or a typical one where that varies."""
+    return dim.value if dim.is_static else dim.evaluate(dict.fromkeys(dim.symbols, _TYPICAL_DIM))
+
+
 def _bytes(value: ir.Value) -> int:
     shape = shape_of(value)
-    count = product(shape.dims)
-    return count.evaluate(dict.fromkeys(count.symbols, _TYPICAL_DIM)) * element_bytes(shape.element)
+    return typical(product(shape.dims)) * element_bytes(shape.element)

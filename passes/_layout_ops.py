@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from metadef import ir
+from metadef.cost.layout import NCHW
 from metadef.dialects.metadef.attributes import (
     boolean,
     choice,
@@ -32,10 +33,10 @@ from metadef.dialects.metadef.ops.slice import slice as slice_dim
 from metadef.dialects.metadef.ops.softmax import softmax
 from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.shapes import ONE, shape_of
-from metadef.passes.loop_nests.schedule import MOST_APART
 from metadef.symbolic import Dim, product
 
 from ._layout import Sweep
+from ._layout_choice import is_pointwise
 from ._permutations import compose, inverse, to_channels_first
 from ._reshapes import push_through, reshaped
 
@@ -45,20 +46,15 @@ Rule = Callable[[Sweep, Any], "ir.Value | None"]
 def sink_below_conv(sweep: Sweep, op: Any) -> ir.Value | None:
     """conv nchw -> transpose(conv nhwc), its weight [O, I/g, k..] as [g, k.., I/g, O/g].
 
-    Where x would have to be brought to nhwc first, two kinds are as good as they are: by a kernel
-    of one element (a product of the weight by all pixels), and depthwise (lanes run
-    along the last dim).
+    Where nchw is chosen, one by a kernel of one element is a product of the weight by all pixels.
     """
     if text(op, "layout") != "nchw":
         return None
     x, w, *bias = op.operands
     perm = to_channels_first(shape_of(x).rank)
     groups = integer(op, "groups")
-    if sweep.cost_of(x, perm) > 0:
-        if _is_pointwise(op):
-            return _product_by_pixels(op, groups)
-        if _is_depthwise(op, groups) and _has_long_rows(op, sweep.vector_bits):
-            return None
+    if sweep.layout_of(op) == NCHW:
+        return _product_by_pixels(op, groups) if is_pointwise(op) else None
     out, per_group, *kernel = shape_of(w).dims
     split = reshaped(w, [groups, out // groups, per_group, *kernel])
     order = (0, *range(3, 3 + len(kernel)), 2, 1)
@@ -73,29 +69,6 @@ def sink_below_conv(sweep: Sweep, op: Any) -> ir.Value | None:
         layout="nhwc",
     )
     return sweep.view(y, perm)
-
-
-def _is_pointwise(op: Any) -> bool:
-    return (
-        all(d == ONE for d in shape_of(op.operands[1]).dims[2:])
-        and all(s == 1 for s in integers(op, "strides"))
-        and not any(integers(op, "padding"))
-    )
-
-
-def _is_depthwise(op: Any, groups: int) -> bool:
-    out, per_group, *_ = shape_of(op.operands[1]).dims
-    return groups > 1 and per_group == ONE and out == Dim.of(groups)
-
-
-def _has_long_rows(op: Any, vector_bits: int) -> bool:
-    """Tell whether vectors along the last dim of the result are half full or more, and easily
-    loaded."""
-    result = shape_of(op.results[0])
-    last = result.dims[-1]
-    lanes = vector_bits // int(result.element.width)
-    known_short = last.is_static and 2 * last.value < lanes
-    return integers(op, "strides")[-1] <= MOST_APART and not known_short
 
 
 def _product_by_pixels(op: Any, groups: int) -> ir.Value:
@@ -114,8 +87,8 @@ def _product_by_pixels(op: Any, groups: int) -> ir.Value:
 
 
 def sink_below_pool(sweep: Sweep, op: Any) -> ir.Value | None:
-    """pool nchw -> transpose(pool nhwc)."""
-    if text(op, "layout") != "nchw":
+    """pool nchw -> transpose(pool nhwc), unless nchw is chosen."""
+    if text(op, "layout") != "nchw" or sweep.layout_of(op) == NCHW:
         return None
     x = op.operands[0]
     perm = to_channels_first(shape_of(x).rank)

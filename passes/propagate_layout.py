@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metadef import ir
-from metadef.device import attribute as device
 from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import has_uses
 from ._layout import Sweep
+from ._layout_choice import Layouts
 from ._layout_ops import RULES
 
 _WINDOWED = frozenset({"metadef.conv", "metadef.conv_transpose", "metadef.pool"})
-# Those of any device.
-_VECTOR_BITS = 512
 _VIEW_OPS = frozenset({"metadef.transpose", "metadef.reshape"})
 
 
@@ -38,8 +36,10 @@ class PropagateLayout(Pass):
     source instead and is followed by the transpose, unless the transposes which its other operands
     then need move more bytes than the ones that go. So each transpose only ever moves down, and
     ends where it meets its inverse, an op that cannot take it, or the end.
-    A depthwise or 1x1 convolution of what nobody has channels last stays as it is: moving its
-    operands would cost more than it. The latter becomes a contraction.
+    Which ops over windows go to nhwc is a decision: `cost/layout.py` prices both layouts by the
+    module's `device.spec`, with the images that have to be moved, and the module's `metadef.plan`
+    says otherwise (see `_planned.py`). So a depthwise convolution of what nobody has channels last
+    stays as it is where vectors along its rows are full, and a 1x1 one becomes a contraction.
     A transposed convolution whose windows do not overlap becomes a contraction.
     """
 
@@ -48,13 +48,12 @@ class PropagateLayout(Pass):
     leaves = "windowed ops in nhwc where that pays; transposes only where layouts meet"
 
     def run(self, module: ir.Operation) -> None:
-        known = device.ATTRIBUTE in module.attributes
-        bits = device.of(module).vector_bits if known else _VECTOR_BITS
+        layouts = Layouts(module)
         for op in ir.entry_block(module):
             if op.operation.name == "func.func" and not op.is_external:
                 block = ir.entry_block(op)
                 if any(o.operation.name in _WINDOWED for o in block.operations):
-                    _sweep(Sweep(block, bits))
+                    _sweep(Sweep(block, layouts.layout_of))
 
 
 def _sweep(sweep: Sweep) -> None:

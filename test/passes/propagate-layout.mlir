@@ -8,11 +8,11 @@
 // CHECK: layout = "nhwc"
 // CHECK-NEXT: perm = array<i64: 0, 3, 1, 2>
 // CHECK-NEXT: return
-func.func @runs_channels_last(%x: tensor<?x3x?x?xf32, #metadef.dims<["B", 3, "H", "W"]>>, %w: tensor<4x3x3x3xf32>, %v: tensor<4x1x3x3xf32>) -> tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>> {
-  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<?x3x?x?xf32, #metadef.dims<["B", 3, "H", "W"]>>, tensor<4x3x3x3xf32>) -> tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>>
-  %1 = "metadef.pointwise"(%0) {fn = "relu", operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>>) -> tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>>
-  %2 = "metadef.conv"(%1, %v) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 4 : i64, layout = "nchw"} : (tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>>, tensor<4x1x3x3xf32>) -> tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>>
-  return %2 : tensor<?x4x?x?xf32, #metadef.dims<["B", 4, "H", "W"]>>
+func.func @runs_channels_last(%x: tensor<?x3x?x?xf32, #metadef.dims<["B", 3, "H", "W"]>>, %w: tensor<64x3x3x3xf32>, %v: tensor<64x1x3x3xf32>) -> tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>> {
+  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<?x3x?x?xf32, #metadef.dims<["B", 3, "H", "W"]>>, tensor<64x3x3x3xf32>) -> tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>>
+  %1 = "metadef.pointwise"(%0) {fn = "relu", operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>>) -> tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>>
+  %2 = "metadef.conv"(%1, %v) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 64 : i64, layout = "nchw"} : (tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>>, tensor<64x1x3x3xf32>) -> tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>>
+  return %2 : tensor<?x64x?x?xf32, #metadef.dims<["B", 64, "H", "W"]>>
 }
 
 // CHECK-LABEL: @meets_inverse
@@ -20,12 +20,12 @@ func.func @runs_channels_last(%x: tensor<?x3x?x?xf32, #metadef.dims<["B", 3, "H"
 // CHECK-NOT: metadef.transpose
 // CHECK: dims = array<i64: 1, 2>
 // CHECK-NEXT: return
-func.func @meets_inverse(%x: tensor<2x5x5x3xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4x1x1xf32>) -> tensor<2x4xf32> {
+func.func @meets_inverse(%x: tensor<2x5x5x3xf32>, %w: tensor<64x3x3x3xf32>, %b: tensor<64x1x1xf32>) -> tensor<2x64xf32> {
   %0 = "metadef.transpose"(%x) {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x5x5x3xf32>) -> tensor<2x3x5x5xf32>
-  %1 = "metadef.conv"(%0, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<2x3x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x5x5xf32>
-  %2 = "metadef.pointwise"(%1, %b) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<2x4x5x5xf32>, tensor<4x1x1xf32>) -> tensor<2x4x5x5xf32>
-  %3 = "metadef.reduce"(%2) {fn = "mean", dims = array<i64: 2, 3>, keepdim = false} : (tensor<2x4x5x5xf32>) -> tensor<2x4xf32>
-  return %3 : tensor<2x4xf32>
+  %1 = "metadef.conv"(%0, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<2x3x5x5xf32>, tensor<64x3x3x3xf32>) -> tensor<2x64x5x5xf32>
+  %2 = "metadef.pointwise"(%1, %b) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<2x64x5x5xf32>, tensor<64x1x1xf32>) -> tensor<2x64x5x5xf32>
+  %3 = "metadef.reduce"(%2) {fn = "mean", dims = array<i64: 2, 3>, keepdim = false} : (tensor<2x64x5x5xf32>) -> tensor<2x64xf32>
+  return %3 : tensor<2x64xf32>
 }
 
 // Patches of a vision transformer: the reshape merges dims that are neighbours in nhwc too.
@@ -33,21 +33,21 @@ func.func @meets_inverse(%x: tensor<2x5x5x3xf32>, %w: tensor<4x3x3x3xf32>, %b: t
 // CHECK: layout = "nhwc"
 // CHECK-NEXT: "metadef.reshape"
 // CHECK-NEXT: return
-func.func @sinks_below_reshape(%x: tensor<2x5x5x3xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x25x4xf32> {
+func.func @sinks_below_reshape(%x: tensor<2x5x5x3xf32>, %w: tensor<64x3x3x3xf32>) -> tensor<2x25x64xf32> {
   %0 = "metadef.transpose"(%x) {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x5x5x3xf32>) -> tensor<2x3x5x5xf32>
-  %1 = "metadef.conv"(%0, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<2x3x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x5x5xf32>
-  %2 = "metadef.reshape"(%1) : (tensor<2x4x5x5xf32>) -> tensor<2x4x25xf32>
-  %3 = "metadef.transpose"(%2) {perm = array<i64: 0, 2, 1>} : (tensor<2x4x25xf32>) -> tensor<2x25x4xf32>
-  return %3 : tensor<2x25x4xf32>
+  %1 = "metadef.conv"(%0, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<2x3x5x5xf32>, tensor<64x3x3x3xf32>) -> tensor<2x64x5x5xf32>
+  %2 = "metadef.reshape"(%1) : (tensor<2x64x5x5xf32>) -> tensor<2x64x25xf32>
+  %3 = "metadef.transpose"(%2) {perm = array<i64: 0, 2, 1>} : (tensor<2x64x25xf32>) -> tensor<2x25x64xf32>
+  return %3 : tensor<2x25x64xf32>
 }
 
 // CHECK-LABEL: @stops_at_reshape_that_mixes_channels
 // CHECK: perm = array<i64: 0, 3, 1, 2>
 // CHECK-NEXT: "metadef.reshape"
-func.func @stops_at_reshape_that_mixes_channels(%x: tensor<2x3x5x5xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x100xf32> {
-  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<2x3x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x5x5xf32>
-  %1 = "metadef.reshape"(%0) : (tensor<2x4x5x5xf32>) -> tensor<2x100xf32>
-  return %1 : tensor<2x100xf32>
+func.func @stops_at_reshape_that_mixes_channels(%x: tensor<2x3x5x5xf32>, %w: tensor<64x3x3x3xf32>) -> tensor<2x1600xf32> {
+  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nchw"} : (tensor<2x3x5x5xf32>, tensor<64x3x3x3xf32>) -> tensor<2x64x5x5xf32>
+  %1 = "metadef.reshape"(%0) : (tensor<2x64x5x5xf32>) -> tensor<2x1600xf32>
+  return %1 : tensor<2x1600xf32>
 }
 
 // CHECK-LABEL: @leaves_transposes_alone_without_windows
@@ -80,7 +80,7 @@ func.func @multiplies_lone_pixels(%x: tensor<5x6x7x7xf32>, %w: tensor<8x3x1x1xf3
 
 // CHECK-LABEL: @turns_short_rows
 // CHECK: layout = "nhwc"
-func.func @turns_short_rows(%x: tensor<2x4x7x7xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<2x4x5x5xf32> {
-  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 4 : i64, layout = "nchw"} : (tensor<2x4x7x7xf32>, tensor<4x1x3x3xf32>) -> tensor<2x4x5x5xf32>
-  return %0 : tensor<2x4x5x5xf32>
+func.func @turns_short_rows(%x: tensor<2x64x7x7xf32>, %w: tensor<64x1x3x3xf32>) -> tensor<2x64x5x5xf32> {
+  %0 = "metadef.conv"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 64 : i64, layout = "nchw"} : (tensor<2x64x7x7xf32>, tensor<64x1x3x3xf32>) -> tensor<2x64x5x5xf32>
+  return %0 : tensor<2x64x5x5xf32>
 }

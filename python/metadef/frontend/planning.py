@@ -11,10 +11,12 @@ from metadef.plan.decision import Decision
 from metadef.plan.fusion import fusion_choice, fusion_text
 from metadef.plan.grouping import grouping_choice, grouping_text
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
+from metadef.plan.layout import layout_choice, layout_text
 from metadef.plan.plan import (
     CONVOLUTION,
     FUSION,
     GROUPING,
+    LAYOUT,
     PRECISION,
     SCHEDULE,
     Choice,
@@ -31,6 +33,7 @@ _KINDS: Mapping[str, tuple[Callable[[Choice], str], Callable[[str], Choice]]] = 
     PRECISION: (weights_text, weights_choice),
     FUSION: (fusion_text, fusion_choice),
     GROUPING: (grouping_text, grouping_choice),
+    LAYOUT: (layout_text, layout_choice),
 }
 
 

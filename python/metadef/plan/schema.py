@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     import jsonschema
 
 SCHEMA = "plan.schema.json"
+#: a layout that there is not, and why
+_BLOCKED = "blocked"
+_WHY_NOT_BLOCKED = (
+    "channels in blocks of a vector are not built, as weights are packed so already, and images "
+    "channels last are read and written by whole vectors too"
+)
 
 
 def validate(data: Any, source: str) -> None:
@@ -28,7 +34,9 @@ def validate(data: Any, source: str) -> None:
     # The deepest error says most: its place is the field itself and not a field around it.
     errors = sorted(_validator().iter_errors(data), key=lambda e: (-len(e.path), str(e.path)))
     if errors:
-        raise PlanError(f"{source}: {message(errors[0])}")
+        first = errors[0]
+        why = first.path and first.path[-1] == "layout" and first.instance == _BLOCKED
+        raise PlanError(f"{source}: {message(first)}{f': {_WHY_NOT_BLOCKED}' if why else ''}")
     seen: dict[tuple[str, str, str], int] = {}
     for i, entry in enumerate(data["entries"]):
         same = (entry["kind"], entry["key"], entry["by"])

@@ -1,8 +1,8 @@
 """The search over the decisions of front passes: each another way, measured in the whole model.
 
-Another algorithm of a convolution, another type of a product's weights, or a chain of ops in
-another kernel, changes its neighbours too (how weights are packed, what fuses), so the model as a
-whole says what is better. First all decisions of a kind go one way, then single ones another, and
+Another algorithm or layout of a convolution, another type of a product's weights, or a chain of ops
+in another kernel, changes its neighbours too (how weights are packed, what fuses), so the model as
+a whole says what is better. First all decisions of a kind go one way, then single ones another, and
 what is better stays.
 """
 
@@ -20,10 +20,12 @@ from metadef.plan.convolution import ALGORITHM, TILE
 from metadef.plan.decision import Decision
 from metadef.plan.fusion import FUSED
 from metadef.plan.grouping import GROUPED
+from metadef.plan.layout import LAYOUT as LAID_OUT
 from metadef.plan.plan import (
     CONVOLUTION,
     FUSION,
     GROUPING,
+    LAYOUT,
     PRECISION,
     Choice,
     Entry,
@@ -62,6 +64,7 @@ ALGORITHMS = Ways(
 #: There are many of them, and few gain.
 FUSIONS = Ways(FUSION, ({FUSED: False}, {FUSED: True}), part=0.1)
 GROUPS = Ways(GROUPING, ({GROUPED: True}, {GROUPED: False}))
+LAYOUTS = Ways(LAYOUT, ({LAID_OUT: "nhwc"}, {LAID_OUT: "nchw"}), part=0.1)
 TYPES = Ways(PRECISION, tuple({WEIGHTS: type_} for type_ in ("f32", *NARROW)))
 
 
@@ -97,12 +100,12 @@ def search_front(
     under: str = "",
     objection: Objection = lambda _: None,
 ) -> tuple[ExecutionPlan, CompiledModel]:
-    """Return the plan with better decisions of `kinds`, and the model compiled with it.
+    """Return the plan with better decisions of `kinds`, in their order, and the model with it.
 
     What there is an `objection` to is not measured; `under` names the condition that it checks, as
     trials under another one say nothing here.
     """
-    decisions = [d for d in model.decisions if any(d.kind == ways.kind for ways in kinds)]
+    decisions = [d for ways in kinds for d in model.decisions if d.kind == ways.kind]
     possible = _possible(kinds, plan, decisions, compile_with)
 
     def attempt(subject: str, what: str, choice: Choice, those: Sequence[Decision]) -> Found | None:
@@ -136,7 +139,7 @@ def search_front(
         return Found(trial.ratio, [replace(e, evidence=figures) for e in entries], other)
 
     for ways in kinds:
-        those = [d for d in decisions if d.kind == ways.kind]
+        those = [d for d in decisions if d.kind == ways.kind and _is_met(model, d)]
         all_found = []
         for choice in ways.choices if len(those) > 1 else ():
             open_ = [d for d in those if choice in possible[d.key]]
@@ -147,6 +150,8 @@ def search_front(
         plan, model = _best(plan, model, all_found)
     left = {ways.kind: ceil(ways.part * budget.trials) for ways in kinds}
     for decision in decisions:
+        if not _is_met(model, decision):
+            continue
         subject = f"{decision.kind} {decision.key}"
         now, before_it = _text(_chosen(plan, decision)), budget.used_trials
         others = [c for c in (*possible[decision.key], decision.chosen) if _text(c) != now]
@@ -166,6 +171,11 @@ def _best(
         return plan, model
     best = min(better, key=lambda f: f.ratio)
     return _with_entries(plan, best.entries), best.model
+
+
+def _is_met(model: CompiledModel, decision: Decision) -> bool:
+    """Tell whether a model still has a decision: another layout of an op makes another op of it."""
+    return any((d.kind, d.key) == (decision.kind, decision.key) for d in model.decisions)
 
 
 def _chosen(plan: ExecutionPlan, decision: Decision) -> Choice:

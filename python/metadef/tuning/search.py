@@ -33,7 +33,7 @@ from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 from .budget import Budget, check_budget
 from .calls import Calls, measure_calls, memory_of, score
 from .cluster import join_cluster
-from .front_search import ALGORITHMS, FUSIONS, GROUPS, TYPES, search_front, with_entry
+from .front_search import ALGORITHMS, FUSIONS, GROUPS, LAYOUTS, TYPES, search_front, with_entry
 from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
 from .knowledge import Knowledge
 from .measuring import Here, Measurer
@@ -173,7 +173,7 @@ class _Search:
         (before,) = self._measure([default])
         limit = self.request.error_limit
         plan, adapted = search_front(
-            (ALGORITHMS, GROUPS, *(() if limit is None else (TYPES,)), FUSIONS),
+            (ALGORITHMS, GROUPS, *(() if limit is None else (TYPES,)), FUSIONS, LAYOUTS),
             start,
             default,
             self._compile,
