@@ -105,6 +105,9 @@ class _Grouper:
         self.once = values_known_once(block) if self.sets else set()
         self.held = _bytes_of_weights(block, self.once) if self.sets else 0
         self.place = {o.operation: i for i, o in enumerate(block.operations)} if self.sets else {}
+        self.by_weights: dict[tuple[ir.Value, ...], list[list[ir.Operation]]] = {}
+        for ops in self.sets:
+            self.by_weights.setdefault(_weights(ops), []).append(ops)
         self.joined: dict[tuple[ir.Value, ...], ir.Value] = {}
 
     def run(self) -> list[ir.Value]:
@@ -120,7 +123,10 @@ class _Grouper:
         key = operations_key(op.opview for op in ops)
         choices = wanted(self.module, KIND, key)
         refused = []
-        grouped = problem is None and self._gains(ops)
+        # Of weights that several sets have, one way alone is stored.
+        grouped = problem is None and all(
+            self._gains(same) for same in self.by_weights[_weights(ops)]
+        )
         for choice in choices:
             if choice == GROUPED and problem is not None:
                 refused.append(_refusal(ops[0], problem))
@@ -185,7 +191,7 @@ class _Grouper:
 
     def _joined_weights(self, ops: Sequence[ir.Operation]) -> ir.Value:
         """Return the weights side by side, as the first product reads its own."""
-        weights = tuple(op.operands[1] for op in ops)
+        weights = _weights(ops)
         turned = boolean(ops[0], "transpose_rhs")
         if weights not in self.joined:
             alike = [
@@ -204,6 +210,10 @@ class _Grouper:
             self._make_before(operand, first)
         owner.move_before(first)
         self.place[owner] = self.place[first]
+
+
+def _weights(ops: Sequence[ir.Operation]) -> tuple[ir.Value, ...]:
+    return tuple(op.operands[1] for op in ops)
 
 
 def _follow(step: Step, value: ir.Value, parts: Sequence[ir.Value]) -> ir.Value:

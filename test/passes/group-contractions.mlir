@@ -195,6 +195,62 @@ func.func @shared_weights(%x: tensor<2x32xf32>, %z: tensor<2x32xf32>) -> (tensor
 
 // -----
 
+// The same weights by few rows twice: they are joined once.
+// CHECK-LABEL: func.func @few_rows
+// CHECK: %[[W:.*]] = "metadef.concat"({{.*}} -> tensor<64x256xf32>
+// CHECK: "metadef.contraction"(%arg0, %[[W]])
+// CHECK: "metadef.contraction"(%arg1, %[[W]])
+#spec = #device.spec<{
+  name = "laptop", kind = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "znver3",
+  features = "+avx2,+fma", cores = 2 : i64, threads = 2 : i64, vector_bits = 256 : i64,
+  vector_registers = 16 : i64, instructions = [], memory_bytes = 17179869184 : i64,
+  caches = [{level = 1 : i64, bytes = 32768 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 2 : i64, bytes = 524288 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 3 : i64, bytes = 33554432 : i64, line_bytes = 64 : i64, shared_by = 2 : i64}],
+  types = ["f32"], alignment = 64 : i64}>
+module attributes {device.spec = #spec} {
+func.func @few_rows(%x: tensor<1x256xf32>, %z: tensor<2x256xf32>) -> (tensor<1x64xf32>, tensor<2x64xf32>) {
+  %v = "metadef.weight"() {name = "v"} : () -> tensor<32x256xf32>
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<32x256xf32>
+  %0 = "metadef.contraction"(%x, %v) {transpose_lhs = false, transpose_rhs = true} : (tensor<1x256xf32>, tensor<32x256xf32>) -> tensor<1x32xf32>
+  %1 = "metadef.contraction"(%x, %w) {transpose_lhs = false, transpose_rhs = true} : (tensor<1x256xf32>, tensor<32x256xf32>) -> tensor<1x32xf32>
+  %2 = "metadef.concat"(%0, %1) {dim = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x64xf32>
+  %3 = "metadef.contraction"(%z, %v) {transpose_lhs = false, transpose_rhs = true} : (tensor<2x256xf32>, tensor<32x256xf32>) -> tensor<2x32xf32>
+  %4 = "metadef.contraction"(%z, %w) {transpose_lhs = false, transpose_rhs = true} : (tensor<2x256xf32>, tensor<32x256xf32>) -> tensor<2x32xf32>
+  %5 = "metadef.concat"(%3, %4) {dim = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<2x32xf32>, tensor<2x32xf32>) -> tensor<2x64xf32>
+  return %2, %5 : tensor<1x64xf32>, tensor<2x64xf32>
+}
+}
+
+// -----
+
+// The same weights by few rows and by many: one way alone is stored.
+// CHECK-LABEL: func.func @few_and_many_rows
+// CHECK-COUNT-4: metadef.contraction
+#spec = #device.spec<{
+  name = "laptop", kind = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "znver3",
+  features = "+avx2,+fma", cores = 2 : i64, threads = 2 : i64, vector_bits = 256 : i64,
+  vector_registers = 16 : i64, instructions = [], memory_bytes = 17179869184 : i64,
+  caches = [{level = 1 : i64, bytes = 32768 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 2 : i64, bytes = 524288 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 3 : i64, bytes = 33554432 : i64, line_bytes = 64 : i64, shared_by = 2 : i64}],
+  types = ["f32"], alignment = 64 : i64}>
+module attributes {device.spec = #spec} {
+func.func @few_and_many_rows(%x: tensor<1x256xf32>, %z: tensor<2048x256xf32>) -> (tensor<1x64xf32>, tensor<2048x64xf32>) {
+  %v = "metadef.weight"() {name = "v"} : () -> tensor<32x256xf32>
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<32x256xf32>
+  %0 = "metadef.contraction"(%x, %v) {transpose_lhs = false, transpose_rhs = true} : (tensor<1x256xf32>, tensor<32x256xf32>) -> tensor<1x32xf32>
+  %1 = "metadef.contraction"(%x, %w) {transpose_lhs = false, transpose_rhs = true} : (tensor<1x256xf32>, tensor<32x256xf32>) -> tensor<1x32xf32>
+  %2 = "metadef.concat"(%0, %1) {dim = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<1x64xf32>
+  %3 = "metadef.contraction"(%z, %v) {transpose_lhs = false, transpose_rhs = true} : (tensor<2048x256xf32>, tensor<32x256xf32>) -> tensor<2048x32xf32>
+  %4 = "metadef.contraction"(%z, %w) {transpose_lhs = false, transpose_rhs = true} : (tensor<2048x256xf32>, tensor<32x256xf32>) -> tensor<2048x32xf32>
+  %5 = "metadef.concat"(%3, %4) {dim = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<2048x32xf32>, tensor<2048x32xf32>) -> tensor<2048x64xf32>
+  return %2, %5 : tensor<1x64xf32>, tensor<2048x64xf32>
+}
+}
+
+// -----
+
 // Operands computed in the call have nothing to join ahead of time.
 // CHECK-LABEL: func.func @computed
 // CHECK-COUNT-2: metadef.contraction

@@ -233,6 +233,11 @@ def test_large_products_gain_nothing() -> None:
     assert 1 <= ratio < 1.01 and not is_grouped(siblings, DEVICE)
 
 
+def test_no_rows_cost_dispatches() -> None:
+    siblings = Siblings(0, 64, (64, 64), 4, 2 * 64 * 64 * 4)
+    assert grouped_cycles(siblings, DEVICE) < apart_cycles(siblings, DEVICE)
+
+
 def test_passes_over_parts_cost() -> None:
     siblings = Siblings(8, 64, (64, 64), 4, 2 * 64 * 64 * 4)
     copied = replace(siblings, passes=(512, 512))

@@ -66,10 +66,10 @@ def is_grouped(siblings: Siblings, device: DeviceSpec) -> bool:
 def _product(siblings: Siblings, outputs: int, device: DeviceSpec) -> float:
     """Return the cost of a product with weights [depth, outputs], of the core with most to do."""
     size = siblings.element_bytes
-    lanes = device.vector_bits // (8 * size)
+    lanes = max(1, device.vector_bits // (8 * size))
     panel = _PANEL_VECTORS * lanes
     # four registers are for operands, the others for sums
-    block = min(siblings.rows, max(1, (device.vector_registers - 4) // _PANEL_VECTORS))
+    block = max(1, min(siblings.rows, (device.vector_registers - 4) // _PANEL_VECTORS))
     panels = -(-outputs // panel)
     boxes = panels * -(-siblings.rows // block)
     steps = _rounds(boxes, device) * block * _PANEL_VECTORS * siblings.depth
