@@ -94,6 +94,14 @@ def test_interpolates_between_sizes_of_the_same_kernel_and_choice() -> None:
     assert abs(found.ns / wanted.least_ns - 1) < 0.05
 
 
+def test_neighbours_that_disagree_are_no_evidence() -> None:
+    apart = [kernel(192, factor=1.2), kernel(320, factor=4.8)]
+    (found,) = learn(apart, SPEC, LIMITS).predict([kernel(256)])
+    assert found.source == ROOFLINE
+    (found,) = learn([kernel(192), kernel(320)], SPEC, LIMITS).predict([kernel(256)])
+    assert found.source == INTERPOLATED
+
+
 def test_another_family_is_the_regressions() -> None:
     (found,) = learn(KERNELS, SPEC, LIMITS).predict(
         [replace(kernel(200), family="x", structure="x")]
