@@ -111,3 +111,22 @@ func.func @large_weights(%x: tensor<1x14x14x512xf32>) -> tensor<1x14x14x512xf32>
   return %y : tensor<1x14x14x512xf32>
 }
 }
+
+// -----
+
+#spec = #device.spec<{
+  name = "laptop", kind = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "znver3",
+  features = "+avx2,+fma", cores = 2 : i64, threads = 2 : i64, vector_bits = 256 : i64,
+  vector_registers = 16 : i64, instructions = [], memory_bytes = 17179869184 : i64,
+  caches = [{level = 1 : i64, bytes = 32768 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 2 : i64, bytes = 524288 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 3 : i64, bytes = 33554432 : i64, line_bytes = 64 : i64, shared_by = 2 : i64}],
+  types = ["f32"], alignment = 64 : i64}>
+module attributes {device.spec = #spec} {
+func.func @too_large_to_make_once(%x: tensor<1x28x28x256xf32>) -> tensor<1x28x28x256xf32> {
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<1x5x5x256x256xf32>
+  // expected-error @+1 {{metadef.algorithm = "fft(16)" needs weights whose spectra can be kept, got 264 MiB in f64; from}}
+  %y = "metadef.conv"(%x, %w) {metadef.algorithm = "fft(16)", dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nhwc", padding = array<i64: 2, 2, 2, 2>, strides = array<i64: 1, 1>} : (tensor<1x28x28x256xf32>, tensor<1x5x5x256x256xf32>) -> tensor<1x28x28x256xf32>
+  return %y : tensor<1x28x28x256xf32>
+}
+}

@@ -8,10 +8,12 @@ what is better stays.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from metadef.diagnostics import MetadefWarning
 from metadef.dialects.metadef.fourier import LENGTHS
 from metadef.dialects.metadef.ops.contraction import NARROW
 from metadef.dialects.metadef.winograd import LEAST_CHANNELS
@@ -205,7 +207,11 @@ def _possible(
             asked = plan
             for decision in those:
                 asked = with_entry(asked, _entry(decision, way))
-            for made in compile_with(asked).decisions:
+            with warnings.catch_warnings():
+                # That some ways are refused is the answer.
+                warnings.simplefilter("ignore", MetadefWarning)
+                model = compile_with(asked)
+            for made in model.decisions:
                 if made.kind == ways.kind and not made.refused:
                     found.setdefault(made.key, []).append(way)
     for decision in decisions:
