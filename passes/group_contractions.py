@@ -104,7 +104,8 @@ class _Grouper:
         self.set_of = {op: ops for ops in self.sets for op in ops}
         self.once = values_known_once(block) if self.sets else set()
         self.held = _bytes_of_weights(block, self.once) if self.sets else 0
-        self.place = {o.operation: i for i, o in enumerate(block.operations)} if self.sets else {}
+        ops = block.operations if self.sets else ()
+        self.place: dict[ir.Operation, float] = {o.operation: i for i, o in enumerate(ops)}
         self.by_weights: dict[tuple[ir.Value, ...], list[list[ir.Operation]]] = {}
         for ops in self.sets:
             self.by_weights.setdefault(_weights(ops), []).append(ops)
@@ -209,7 +210,7 @@ class _Grouper:
         for operand in owner.operands:
             self._make_before(operand, first)
         owner.move_before(first)
-        self.place[owner] = self.place[first]
+        self.place[owner] = self.place[first] - 0.5  # it is there for others that need it too
 
 
 def _weights(ops: Sequence[ir.Operation]) -> tuple[ir.Value, ...]:

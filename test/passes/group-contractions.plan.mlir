@@ -93,3 +93,35 @@ func.func @kept_apart(%x: tensor<1x64xf32>) -> (tensor<1x32xf32>, tensor<1x32xf3
   return %0, %1 : tensor<1x32xf32>, tensor<1x32xf32>
 }
 }
+
+// -----
+
+// What weights share is made once, before all of them.
+// CHECK-LABEL: func.func @shared_scale
+// CHECK: %[[S:.*]] = "metadef.pointwise"({{.*}}) {fn = "exp"
+// CHECK: %[[K:.*]] = "metadef.pointwise"({{.*}}, %[[S]]) {fn = "mul"
+// CHECK: %[[V:.*]] = "metadef.pointwise"({{.*}}, %[[S]]) {fn = "mul"
+// CHECK: "metadef.concat"({{.*}}, %[[K]], %[[V]]) {dim = 0 : i64
+#spec = #device.spec<{
+  name = "laptop", kind = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "znver3",
+  features = "+avx2,+fma", cores = 2 : i64, threads = 2 : i64, vector_bits = 256 : i64,
+  vector_registers = 16 : i64, instructions = [], memory_bytes = 17179869184 : i64,
+  caches = [{level = 1 : i64, bytes = 32768 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 2 : i64, bytes = 524288 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 3 : i64, bytes = 33554432 : i64, line_bytes = 64 : i64, shared_by = 2 : i64}],
+  types = ["f32"], alignment = 64 : i64}>
+module attributes {device.spec = #spec, metadef.plan = {grouping = {"66404d347048361142021f1631fbcf04" = ["grouped"]}}} {
+func.func @shared_scale(%x: tensor<8x64xf32>) -> (tensor<8x32xf32>, tensor<8x32xf32>, tensor<8x32xf32>) {
+  %q = "metadef.weight"() {name = "q"} : () -> tensor<32x64xf32>
+  %k = "metadef.weight"() {name = "k"} : () -> tensor<32x64xf32>
+  %v = "metadef.weight"() {name = "v"} : () -> tensor<32x64xf32>
+  %s = "metadef.weight"() {name = "s"} : () -> tensor<64xf32>
+  %0 = "metadef.contraction"(%x, %q) {transpose_lhs = false, transpose_rhs = true} : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+  %1 = "metadef.pointwise"(%s) {fn = "exp", operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = "metadef.pointwise"(%k, %1) {fn = "mul", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<32x64xf32>, tensor<64xf32>) -> tensor<32x64xf32>
+  %3 = "metadef.contraction"(%x, %2) {transpose_lhs = false, transpose_rhs = true} : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+  %4 = "metadef.pointwise"(%v, %1) {fn = "mul", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<32x64xf32>, tensor<64xf32>) -> tensor<32x64xf32>
+  %5 = "metadef.contraction"(%x, %4) {transpose_lhs = false, transpose_rhs = true} : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+  return %0, %3, %5 : tensor<8x32xf32>, tensor<8x32xf32>, tensor<8x32xf32>
+}
+}
