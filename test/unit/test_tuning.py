@@ -11,6 +11,7 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from torch import nn
 import metadef
 from metadef.codegen.choices import choice_space
 from metadef.diagnostics import MetadefError
+from metadef.frontend.compiled_model import CompiledModel, compile_model
 from metadef.frontend.options import empty_plan
 from metadef.measure.accuracy import output_error
 from metadef.measure.timing import Series
@@ -230,6 +232,29 @@ def test_tunes_fusion(tmp_path: Path) -> None:
     assert last.subject.startswith("contraction add gelu")
     compiled = metadef.compile(model, (x,), threads=1, plan=tuned.plan)
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_plan_that_does_not_compile_costs_one_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile_only_without_entries(*args: Any) -> CompiledModel:
+        if args[4].plan.entries:
+            raise MetadefError("a pass is at fault\nand this is how")
+        return compile_model(*args)
+
+    monkeypatch.setattr("metadef.tuning.search.compile_model", compile_only_without_entries)
+    model, x = nn.Sequential(nn.Linear(32, 48), nn.GELU()).eval(), torch.randn(16, 32)
+    seen: list[Progress] = []
+    tuned = tune(
+        *(model, (x,)),
+        threads=1,
+        budget=300,
+        trials=1,
+        storage=tmp_path / "s.sqlite",
+        progress=seen.append,
+    )
+    assert [p.last.failed for p in seen if p.last is not None] == ["a pass is at fault"]
+    assert not tuned.is_better
 
 
 def test_searches_the_native_parts_between_what_torch_runs(tmp_path: Path) -> None:

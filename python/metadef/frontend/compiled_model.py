@@ -198,6 +198,24 @@ class CompiledModel:
         """What was decided where a plan could have a say; of a model compiled without one, none."""
         return tuple(decision for part in self._parts for decision in part.front.decisions)
 
+    def decisions_under(self, plan: ExecutionPlan) -> tuple[Decision, ...]:
+        """Return what the front passes would decide under another plan, which is much quicker than
+        to compile the model with it: the decisions of all kinds but kernels' schedules.
+
+        Raises:
+            MetadefError: a pass failed.
+        """
+        from .planning import decided_under
+
+        options = self._options
+        return tuple(
+            decision
+            for part in self._parts
+            for decision in decided_under(
+                plan, part.front.source, options.device, options.error_limit
+            )
+        )
+
     def default_plan(self) -> ExecutionPlan:
         """Return what the compiler decides of this model by itself, said in full.
 

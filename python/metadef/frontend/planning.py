@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from metadef import ir
+from metadef.device.attribute import set_device
+from metadef.device.spec import DeviceSpec
+from metadef.pass_runner import PassRunner
 from metadef.passes._planned import ERROR_LIMIT, decisions_of, set_plan
+from metadef.pipelines import passes_of
 from metadef.plan.convolution import algorithm_choice, algorithm_text
 from metadef.plan.decision import Decision
 from metadef.plan.fusion import fusion_choice, fusion_text
@@ -83,6 +87,23 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
         reasons = zip((choice for choice, _ in wanted), refused, strict=False)
         found[kind, key] = Decision(kind, key, choice_of(chosen), by, tuple(reasons), what)
     return list(found.values())
+
+
+def decided_under(
+    plan: ExecutionPlan, source: str, spec: DeviceSpec, error_limit: float | None = None
+) -> list[Decision]:
+    """Return what the front passes decide of a native part under a plan; `source` is what was
+    imported. No kernel is compiled.
+
+    Raises:
+        MetadefError: a pass failed.
+    """
+    with ir.make_context(), ir.Location.unknown():
+        module = ir.Module.parse(source)
+    set_device(module, spec)
+    tell_front(module, plan, error_limit)
+    PassRunner(verify=False, keep_failures=False).run(module, passes_of("front"))
+    return front_decisions(module, plan)
 
 
 def chosen_schedules(decisions: Iterable[Decision]) -> dict[str, KernelChoice]:

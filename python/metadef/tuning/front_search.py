@@ -8,12 +8,11 @@ what is better stays.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from metadef.diagnostics import MetadefWarning
+from metadef.diagnostics import MetadefError
 from metadef.dialects.metadef.fourier import LENGTHS
 from metadef.dialects.metadef.ops.contraction import NARROW
 from metadef.dialects.metadef.winograd import LEAST_CHANNELS
@@ -108,7 +107,7 @@ def search_front(
     trials under another one say nothing here.
     """
     decisions = [d for ways in kinds for d in model.decisions if d.kind == ways.kind]
-    possible = _possible(kinds, plan, decisions, compile_with)
+    possible = _possible(kinds, plan, decisions, model, on_trial)
 
     def attempt(subject: str, what: str, choice: Choice, those: Sequence[Decision]) -> Found | None:
         """Measure the model with decisions gone another way, unless that is known to lose."""
@@ -119,8 +118,11 @@ def search_front(
         if budget.elapsed >= until or not budget.take(1):
             return None
         entries = [_entry(decision, choice) for decision in those]
-        other = compile_with(_with_entries(plan, entries))
-        problem = objection(other)
+        try:
+            other = compile_with(_with_entries(plan, entries))
+            problem = objection(other)
+        except MetadefError as error:
+            problem = str(error).splitlines()[0]
         if problem is None:
             before, after = measure([model, other])
             ratio = score(objective, before, after)
@@ -196,10 +198,11 @@ def _possible(
     kinds: Sequence[Ways],
     plan: ExecutionPlan,
     decisions: Sequence[Decision],
-    compile_with: Compile,
+    model: CompiledModel,
+    on_trial: Callable[[str, Trial], None],
 ) -> dict[str, list[Choice]]:
-    """Return the other ways that are open to each decision: all of a kind are asked for one at
-    once."""
+    """Return the other ways that are open to each decision of a model: all of a kind are asked for
+    one at once."""
     found: dict[str, list[Choice]] = {}
     for ways in kinds:
         those = [d for d in decisions if d.kind == ways.kind]
@@ -207,11 +210,13 @@ def _possible(
             asked = plan
             for decision in those:
                 asked = with_entry(asked, _entry(decision, way))
-            with warnings.catch_warnings():
-                # That some ways are refused is the answer.
-                warnings.simplefilter("ignore", MetadefWarning)
-                model = compile_with(asked)
-            for made in model.decisions:
+            try:
+                decided = model.decisions_under(asked)
+            except MetadefError as error:
+                failed = str(error).splitlines()[0]
+                on_trial(f"{len(those)} of kind {ways.kind}", Trial(way, None, failed=failed))
+                continue
+            for made in decided:
                 if made.kind == ways.kind and not made.refused:
                     found.setdefault(made.key, []).append(way)
     for decision in decisions:

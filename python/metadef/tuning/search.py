@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from typing import Any
 from metadef.codegen.compile import Settings
 from metadef.codegen.version import compiler_version
 from metadef.device.levels import capacities
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import MetadefError, MetadefWarning
 from metadef.frontend.compiled_model import CompiledModel, compile_model
 from metadef.frontend.model_kernels import ModelKernel
 from metadef.frontend.options import Options, empty_plan
@@ -176,7 +177,7 @@ class _Search:
             (ALGORITHMS, GROUPS, *(() if limit is None else (TYPES,)), FUSIONS, LAYOUTS),
             start,
             default,
-            self._compile,
+            self._try,
             self._measure,
             self.request.objective,
             self.study,
@@ -283,7 +284,7 @@ class _Search:
         for entry in schedules:
             only_schedules = with_entry(only_schedules, entry)
         plans = {p.digest: p for p in (whole, plan, only_schedules) if p.entries}
-        compiled = [(p, self._compile(p)) for p in plans.values()]
+        compiled = [(p, self._try(p)) for p in plans.values()]
         tried = [(p, model) for p, model in compiled if self._objection(default, model) is None]
         models = [model for _, model in tried]
         self._tell("whole model", f"{len(models)} plan(s) beside the default")
@@ -318,10 +319,15 @@ class _Search:
     def _compile(self, plan: ExecutionPlan) -> CompiledModel:
         request = self.request
         options = replace(request.options, plan=plan)
-        model = compile_model(
+        return compile_model(
             request.module, request.args, request.kwargs, request.dynamic_shapes, options, None
         )
-        return model
+
+    def _try(self, plan: ExecutionPlan) -> CompiledModel:
+        """Compile with a plan of the search's: how much of it applies is for the search to see."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MetadefWarning)
+            return self._compile(plan)
 
     def _measure(self, models: Sequence[CompiledModel], rounds: int = _ROUNDS) -> list[Calls]:
         return measure_calls(
