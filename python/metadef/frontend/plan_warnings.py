@@ -17,7 +17,7 @@ def warn_of_fallbacks(applied: Applied | None) -> None:
 def warn_of_plan(applied: Applied | None) -> None:
     """Warn of those decisions, and of a plan of which other parts do not apply."""
     warn_of_fallbacks(applied)
-    if applied is None:
+    if applied is None or not applied.total:
         return
     if applied.differs or applied.applied + len(applied.fallbacks) < applied.total:
         warnings.warn(f"plan: {applied}", MetadefWarning, stacklevel=4)

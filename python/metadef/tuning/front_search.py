@@ -174,7 +174,15 @@ def _best(
     if not better:
         return plan, model
     best = min(better, key=lambda f: f.ratio)
-    return _with_entries(plan, best.entries), best.model
+    return met_entries(_with_entries(plan, best.entries), best.model), best.model
+
+
+def met_entries(plan: ExecutionPlan, model: CompiledModel) -> ExecutionPlan:
+    """Return the plan without the entries of the search that its model no longer meets: another way
+    of one decision takes others away."""
+    here = {(d.kind, d.key) for d in model.decisions}
+    kept = tuple(e for e in plan.entries if e.by != "search" or (e.kind, e.key) in here)
+    return replace(plan, entries=kept)
 
 
 def _is_met(model: CompiledModel, decision: Decision) -> bool:

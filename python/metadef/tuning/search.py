@@ -34,7 +34,16 @@ from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 from .budget import Budget, check_budget
 from .calls import Calls, measure_calls, memory_of, score
 from .cluster import join_cluster
-from .front_search import ALGORITHMS, FUSIONS, GROUPS, LAYOUTS, TYPES, search_front, with_entry
+from .front_search import (
+    ALGORITHMS,
+    FUSIONS,
+    GROUPS,
+    LAYOUTS,
+    TYPES,
+    met_entries,
+    search_front,
+    with_entry,
+)
 from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
 from .knowledge import Knowledge
 from .measuring import Here, Measurer
@@ -297,6 +306,7 @@ class _Search:
             chosen, adapted, model = start, after, default
         else:
             (chosen, model), adapted = tried[best], others[best]
+            chosen = met_entries(chosen, model)
         return Tuned(
             *(chosen, self.request.objective, before, after, adapted, tuple(kernels)),
             *(self.budget.used_trials, self.budget.elapsed),
