@@ -120,7 +120,7 @@ class Alternatives:
             rows=block.rows if dims else None,
             vectors=block.vectors if dims else block.chains,
             tiles=tuple(size for _, size in found.boxes),
-            chunks=None if blocking is None else tuple(blocking.chunks.get(d, 0) for d in dims),
+            chunks=None if blocking is None else tuple(_chunk(found, d) for d in dims),
             copied=None if blocking is None else blocking.copied is not None,
             parts=choice.parts or PARTS,
         )
@@ -191,6 +191,13 @@ def _blocks(stage: Stage, block: Schedule, target: Target) -> list[dict[str, int
         rows = dict.fromkeys(even_block(extent, n) for n in tried if n > 0)
         found += [{"rows": r, "vectors": vectors} for r in rows if r * vectors >= _LEAST_SUMS]
     return found
+
+
+def _chunk(found: Decisions, dim: int) -> int:
+    """Return the turns of a reduced dim in a chunk, 0 where that is all of them."""
+    assert found.blocking is not None
+    size, extent = found.blocking.chunks.get(dim, 0), found.main.extents[dim]
+    return 0 if isinstance(extent, int) and size >= extent else size
 
 
 def _in_units(extent: Index, size: float, unit: int) -> int:

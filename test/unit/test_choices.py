@@ -7,13 +7,16 @@ from itertools import islice
 
 import numpy as np
 import pytest
+import torch
 from chosen_kernels import expected, inputs_of, kernels, run, text_of, with_choice
+from torch import nn
 
 from metadef import ir
 from metadef.codegen.build import build_kernel
 from metadef.codegen.choices import ChoiceSpace, choice_space
 from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
+from metadef.frontend.model_kernels import model_kernels
 from metadef.passes._kernel_choice import set_choice
 from metadef.passes._structure import kernel_key
 from metadef.plan.kernel_choice import BY_RULE, KernelChoice, choice_from_data
@@ -102,6 +105,13 @@ def test_what_cannot_be_is_refused_by_field(choice: dict[str, int], problem: str
 def test_a_field_without_a_meaning_is_refused() -> None:
     problem = space_of("softmax").problem(KernelChoice(rows=2))
     assert problem is not None and "only tiles, parts to choose" in problem
+
+
+def test_a_reduced_dim_of_one_turn_is_not_cut() -> None:
+    model = nn.Conv2d(1024, 2048, 1, stride=2).eval()
+    kernels = model_kernels(model, (torch.randn(1, 1024, 14, 14),), None, spec=this_device())
+    (space,) = [k.space() for k in kernels if "conv" in k.summary.ops]
+    assert all(space.is_legal(choice) for choice in space.candidates(40))
 
 
 def test_devices_have_other_choices() -> None:

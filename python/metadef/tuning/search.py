@@ -215,7 +215,13 @@ class _Search:
         def searched(pair: tuple[ModelKernel, float]) -> tuple[ModelKernel, Found | None]:
             kernel, share = pair
             until = shares.until(share)
-            return kernel, None if until is None else self._schedule(kernel, profile.symbols, until)
+            try:
+                found = None if until is None else self._schedule(kernel, profile.symbols, until)
+            except MetadefError as error:  # costs this kernel its search, and no other
+                failed = Trial({}, None, failed=str(error).splitlines()[0])
+                self._tell("schedules", str(kernel.what), failed)
+                return kernel, None
+            return kernel, found
 
         with ThreadPoolExecutor(self.measurer.slots) as pool:
             found = [(kernel, f) for kernel, f in pool.map(searched, kernels) if f is not None]
