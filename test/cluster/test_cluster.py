@@ -65,9 +65,10 @@ def test_a_machine_that_dies_loses_nothing(cluster: Any, tmp_path: Path) -> None
         for p in seen
         if p.layer == "schedules" and p.last is not None
     ]
-    assert len(said) == len(set(said)) == 7
+    # The others are decisions of front passes, which are measured here.
+    schedules = sum(k.trials for k in tuned.kernels)
+    assert len(said) == len(set(said)) == schedules >= 4
     assert all(p.last.failed is None for p in seen if p.last is not None)
-    assert sum(k.trials for k in tuned.kernels) == 7
 
 
 def test_a_device_that_nobody_announces(cluster: Any) -> None:
