@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +152,10 @@ def _spec(device: str) -> DeviceSpec:
 def _keep_plan(setting: Setting, threads: int) -> Path:
     _PLANS.mkdir(parents=True, exist_ok=True)
     path = _PLANS / f"{setting.model}.{setting.device}.{threads}.json"
-    save(setting.tuned.plan, path)
+    plan = setting.tuned.plan
+    # The lines of the model have paths of this machine.
+    entries = tuple(replace(e, what=replace(e.what, lines=())) for e in plan.entries)
+    save(replace(plan, entries=entries), path)
     return path
 
 
