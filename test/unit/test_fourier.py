@@ -15,7 +15,7 @@ import pytest
 import torch
 from accuracy import assert_as_accurate_as_eager
 from native_kernel import check
-from test_winograd import DEVICE
+from small_device import DEVICE
 from torch import Tensor, nn
 
 import metadef

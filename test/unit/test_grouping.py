@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 import torch
+from small_device import DEVICE
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 import metadef
 from metadef.cost.grouping import Siblings, apart_cycles, grouped_cycles, is_grouped
-from metadef.device.spec import Cache, DeviceSpec
 from metadef.diagnostics import MetadefWarning, PlanError
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.frontend.options import empty_plan
@@ -27,19 +27,9 @@ from metadef.runtime.host import this_device
 
 TOLERANCE = 1e-5
 EMPTY = empty_plan(this_device())
-DEVICE = DeviceSpec(
-    name="test", kind="cpu", triple="x86_64-unknown-linux-gnu", cpu="", features="", cores=2,
-    threads=2, vector_bits=256, vector_registers=16, instructions=(), memory_bytes=2**34,
-    caches=(Cache(1, 2**15, 64, 1), Cache(2, 2**19, 64, 1), Cache(3, 2**25, 64, 2)),
-    types=("f32",), alignment=64,
-)  # fmt: skip
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("METADEF_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 class Attention(nn.Module):

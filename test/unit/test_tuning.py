@@ -31,6 +31,7 @@ from metadef.tuning.budget import Budget, check_budget, parse_seconds
 from metadef.tuning.calls import Calls, score, time_ratio
 from metadef.tuning.objective import Cost, parse_objective
 from metadef.tuning.proxy import rank
+from metadef.tuning.result import Tuned
 from metadef.tuning.search import Progress
 from metadef.tuning.study import Trial, open_study
 from metadef.tuning.tune import tune
@@ -194,18 +195,26 @@ def test_tunes_a_model_and_goes_on_later(tmp_path: Path) -> None:
     assert again.kernels[0].known == 5
 
 
-def test_tunes_algorithms_of_convolutions(tmp_path: Path) -> None:
-    model = nn.Conv2d(32, 32, 3, padding=1).eval()
-    x = torch.randn(1, 32, 12, 12)
+def tuned_in(
+    folder: Path, model: nn.Module, x: torch.Tensor, trials: int
+) -> tuple[Tuned, list[Progress]]:
+    """Tune with a storage of its own; return what it found and what it told."""
     seen: list[Progress] = []
     tuned = tune(
         *(model, (x,)),
         threads=1,
         budget=300,
-        trials=3,
-        storage=tmp_path / "s.sqlite",
+        trials=trials,
+        storage=folder / "s.sqlite",
         progress=seen.append,
     )
+    return tuned, seen
+
+
+def test_tunes_algorithms_of_convolutions(tmp_path: Path) -> None:
+    model = nn.Conv2d(32, 32, 3, padding=1).eval()
+    x = torch.randn(1, 32, 12, 12)
+    tuned, seen = tuned_in(tmp_path, model, x, trials=3)
     algorithms = [p.last.choice for p in seen if p.layer == "algorithms" and p.last is not None]
     # The default is one of four ways, and the others are tried.
     assert len(algorithms) == 3 and {c["algorithm"] for c in algorithms} <= {"direct", "winograd"}
@@ -218,15 +227,7 @@ def test_tunes_fusion(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(32, 48), nn.GELU()).eval()
     x = torch.randn(16, 32)
-    seen: list[Progress] = []
-    tuned = tune(
-        *(model, (x,)),
-        threads=1,
-        budget=300,
-        trials=1,
-        storage=tmp_path / "s.sqlite",
-        progress=seen.append,
-    )
+    tuned, seen = tuned_in(tmp_path, model, x, trials=1)
     (last,) = [p for p in seen if p.last is not None]
     assert last.last is not None and last.last.choice == {"fused": False}
     assert last.subject.startswith("contraction add gelu")
@@ -244,15 +245,7 @@ def test_a_plan_that_does_not_compile_costs_one_trial(
 
     monkeypatch.setattr("metadef.tuning.search.compile_model", compile_only_without_entries)
     model, x = nn.Sequential(nn.Linear(32, 48), nn.GELU()).eval(), torch.randn(16, 32)
-    seen: list[Progress] = []
-    tuned = tune(
-        *(model, (x,)),
-        threads=1,
-        budget=300,
-        trials=1,
-        storage=tmp_path / "s.sqlite",
-        progress=seen.append,
-    )
+    tuned, seen = tuned_in(tmp_path, model, x, trials=1)
     assert [p.last.failed for p in seen if p.last is not None] == ["a pass is at fault"]
     assert not tuned.is_better
 

@@ -15,23 +15,16 @@ import pytest
 import torch
 from accuracy import assert_as_accurate_as_eager
 from native_kernel import check
+from small_device import DEVICE
 from torch import Tensor, nn
 
 import metadef
 from metadef.cost.convolution import Convolution, cheapest_tile, direct_cycles, winograd_cycles
-from metadef.device.spec import Cache, DeviceSpec
 from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.ops.winograd_input import winograd_input
 from metadef.dialects.metadef.ops.winograd_output import winograd_output
 from metadef.dialects.metadef.winograd import POINTS, inputs_of, transforms
-
-DEVICE = DeviceSpec(
-    name="test", kind="cpu", triple="x86_64-unknown-linux-gnu", cpu="", features="", cores=2,
-    threads=2, vector_bits=256, vector_registers=16, instructions=(), memory_bytes=2**34,
-    caches=(Cache(1, 2**15, 64, 1), Cache(2, 2**19, 64, 1), Cache(3, 2**25, 64, 2)),
-    types=("f32",), alignment=64,
-)  # fmt: skip
 
 
 def normal(*shape: int) -> Any:

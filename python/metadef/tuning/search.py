@@ -299,8 +299,17 @@ class _Search:
         for entry in schedules:
             only_schedules = with_entry(only_schedules, entry)
         plans = {p.digest: p for p in (whole, plan, only_schedules) if p.entries}
-        compiled = [(p, self._try(p)) for p in plans.values()]
-        tried = [(p, model) for p, model in compiled if self._objection(default, model) is None]
+        tried: list[tuple[ExecutionPlan, CompiledModel]] = []
+        for tried_plan in plans.values():
+            try:
+                model = self._try(tried_plan)
+                problem = self._objection(default, model)
+            except MetadefError as error:  # what its parts did not tell: the others stay
+                problem = str(error).splitlines()[0]
+            if problem is None:
+                tried.append((tried_plan, model))
+            else:
+                self._tell("whole model", "a plan", Trial({}, None, failed=problem))
         models = [model for _, model in tried]
         self._tell("whole model", f"{len(models)} plan(s) beside the default")
         after, *others = self._measure([default, *models], _LAST_ROUNDS)
