@@ -22,8 +22,8 @@ from metadef.dialects.metadef.ops.transpose import transpose
 from metadef.dialects.metadef.shapes import ONE, shape_of
 from metadef.symbolic import Dim, product
 
+from ._growth import MAX_GROWTH, MEBIBYTE, may_grow
 from ._reshapes import reshaped
-from .outline_kernels import MAX_GROWTH, may_grow
 
 _F64_BYTES = 8
 
@@ -45,10 +45,12 @@ def length_problem(length: int, conv: Convolution) -> str | None:
     for window in conv.window:
         read, size = size, size * points_of(length) // window if window > 1 else size
         if not may_grow(read, size):
-            return f"weights whose spectra can be kept, got {size // 2**20} MiB in f64"
-    most = MAX_GROWTH * 2**20
+            return f"weights whose spectra can be kept, got {size // MEBIBYTE} MiB in f64"
+    most = MAX_GROWTH * MEBIBYTE
     if size // 2 > most:
-        return f"weights whose spectra are at most {MAX_GROWTH} MiB, got {size // 2**21} MiB"
+        return (
+            f"weights whose spectra are at most {MAX_GROWTH} MiB, got {size // 2 // MEBIBYTE} MiB"
+        )
     return None
 
 

@@ -13,6 +13,7 @@ from metadef.forms import FRONT
 from metadef.pipeline import Pass
 
 from ._buffers import RESHAPE, byte_size, has_uses, root_of
+from ._growth import MAX_GROWTH, MEBIBYTE, may_grow
 from ._size_symbols import name_sizes
 from .form_kernels import WEIGHT
 
@@ -21,20 +22,9 @@ KERNEL = "metadef.kernel"
 INIT = "init"
 RESULTS = "metadef.results"
 
-_MEBIBYTE = 1 << 20
 #: ops that say little about a kernel
 _NAMELESS = frozenset({"constant", "fill", "iota", "dim", "unpack"})
 _NAME_PARTS = 3
-
-
-#: MiB that a kernel of @init may always write
-MAX_GROWTH = 64
-
-
-def may_grow(read: int, written: int, max_growth: int = MAX_GROWTH * _MEBIBYTE) -> bool:
-    """Return whether what a kernel writes, in bytes, may be made once and kept."""
-    # Weights for the largest tiles of Winograd's are four times as large.
-    return written <= max(4 * read, max_growth)
 
 
 @dataclass(frozen=True)
@@ -80,7 +70,7 @@ class OutlineKernels(Pass):
         body = ir.entry_block(module)
         for op in list(body):
             if op.operation.name == "func.func" and op.name.value == "main":
-                _Outliner(body, op, self.max_growth * _MEBIBYTE).run()
+                _Outliner(body, op, self.max_growth * MEBIBYTE).run()
 
 
 class _Outliner:

@@ -23,7 +23,6 @@ from metadef.frontend.compiled_model import CompiledModel
 from metadef.frontend.options import empty_plan
 from metadef.plan.decision import Decision
 from metadef.plan.files import from_json, to_json
-from metadef.plan.fusion import fusion_choice, fusion_text
 from metadef.plan.plan import FUSION, Entry
 from metadef.runtime.host import this_device
 
@@ -168,11 +167,6 @@ def test_rows_are_shared_where_the_other_operand_is_near() -> None:
     # There are fewer boxes than cores.
     assert not rows_pay(chain, product, replace(DEVICE, cores=256))
     assert not rows_pay(replace(chain, bytes=2**12), replace(product, rows=4), DEVICE)
-
-
-@pytest.mark.parametrize("text", ["fused", "apart"])
-def test_choices_as_text(text: str) -> None:
-    assert fusion_text(fusion_choice(text)) == text
 
 
 def test_the_schema_knows_the_choice() -> None:

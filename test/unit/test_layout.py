@@ -20,7 +20,6 @@ from metadef.diagnostics import PlanError
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.frontend.options import empty_plan
 from metadef.plan.files import from_json, to_json
-from metadef.plan.layout import layout_choice, layout_text
 from metadef.plan.plan import LAYOUT, Entry
 from metadef.runtime.host import this_device
 
@@ -111,11 +110,6 @@ def test_dense_convolutions_have_channels_last_unless_they_are_few() -> None:
     assert cheapest_layout(windows(64, 3, 112), DEVICE) == NHWC
     assert cheapest_layout(windows(64, 64, 7), DEVICE) == NHWC
     assert cheapest_layout(windows(4, 4, 96), DEVICE) == NCHW
-
-
-@pytest.mark.parametrize("text", ["nhwc", "nchw"])
-def test_choices_as_text(text: str) -> None:
-    assert layout_text(layout_choice(text)) == text
 
 
 def test_blocks_of_channels_are_refused_with_the_reason() -> None:

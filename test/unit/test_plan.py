@@ -12,12 +12,16 @@ import pytest
 from metadef.cli.main import main
 from metadef.diagnostics import PlanError
 from metadef.plan.compare import differences
-from metadef.plan.convolution import algorithm_choice, algorithm_text
 from metadef.plan.decision import Decision, applied
 from metadef.plan.explain import explain
 from metadef.plan.files import from_json, load, save, to_json
+from metadef.plan.front_choices import choice_of_text, choice_text
 from metadef.plan.plan import (
     CONVOLUTION,
+    FUSION,
+    GROUPING,
+    LAYOUT,
+    PRECISION,
     SCHEDULE,
     Entry,
     Evidence,
@@ -119,9 +123,20 @@ def test_a_persons_own_choice_goes_first() -> None:
     assert plan.wanted(CONVOLUTION, KEYS[0]) == []
 
 
-@pytest.mark.parametrize("text", ["direct", "winograd", "winograd(4)", "fft(16)"])
-def test_algorithms_as_text(text: str) -> None:
-    assert algorithm_text(algorithm_choice(text)) == text
+@pytest.mark.parametrize(
+    ("kind", "text", "choice"),
+    [
+        (CONVOLUTION, "direct", {"algorithm": "direct"}),
+        (CONVOLUTION, "winograd(4)", {"algorithm": "winograd", "tile": 4}),
+        (PRECISION, "bf16", {"weights": "bf16"}),
+        (LAYOUT, "nchw", {"layout": "nchw"}),
+        (FUSION, "apart", {"fused": False}),
+        (GROUPING, "grouped", {"grouped": True}),
+    ],
+)
+def test_choices_of_front_passes_as_text(kind: str, text: str, choice: dict[str, object]) -> None:
+    assert choice_text(kind, choice) == text
+    assert choice_of_text(kind, text) == choice
 
 
 def test_how_much_of_a_plan_applied() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 from metadef import ir
 from metadef.device.attribute import set_device
@@ -10,45 +10,22 @@ from metadef.device.spec import DeviceSpec
 from metadef.pass_runner import PassRunner
 from metadef.passes._planned import ERROR_LIMIT, decisions_of, set_plan
 from metadef.pipelines import passes_of
-from metadef.plan.convolution import algorithm_choice, algorithm_text
 from metadef.plan.decision import Decision
-from metadef.plan.fusion import fusion_choice, fusion_text
-from metadef.plan.grouping import grouping_choice, grouping_text
+from metadef.plan.front_choices import FRONT_KINDS, choice_of_text, choice_text
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
-from metadef.plan.layout import layout_choice, layout_text
-from metadef.plan.plan import (
-    CONVOLUTION,
-    FUSION,
-    GROUPING,
-    LAYOUT,
-    PRECISION,
-    SCHEDULE,
-    Choice,
-    ExecutionPlan,
-    What,
-)
-from metadef.plan.precision import weights_choice, weights_text
+from metadef.plan.plan import SCHEDULE, ExecutionPlan, What
 
 from .kernels import KernelSummary, lines_of, summarize_kernel
-
-#: the decisions of front passes: a plan's choice as text for them, and back
-_KINDS: Mapping[str, tuple[Callable[[Choice], str], Callable[[str], Choice]]] = {
-    CONVOLUTION: (algorithm_text, algorithm_choice),
-    PRECISION: (weights_text, weights_choice),
-    FUSION: (fusion_text, fusion_choice),
-    GROUPING: (grouping_text, grouping_choice),
-    LAYOUT: (layout_text, layout_choice),
-}
 
 
 def tell_front(module: ir.Module, plan: ExecutionPlan, error_limit: float | None = None) -> None:
     """Say on a module what the plan wants of the front passes, and which error is allowed."""
     wanted = {
         kind: {
-            key: [text_of(choice) for choice, _ in plan.wanted(kind, key)]
+            key: [choice_text(kind, choice) for choice, _ in plan.wanted(kind, key)]
             for key in plan.of_kind(kind)
         }
-        for kind, (text_of, _) in _KINDS.items()
+        for kind in sorted(FRONT_KINDS)
     }
     with module.context, ir.Location.unknown():
         set_plan(module, wanted)
@@ -61,9 +38,9 @@ def tell_decided(module: ir.Module, decisions: Iterable[Decision]) -> None:
     """Say on a module what the front passes decided once, so that they do so again."""
     chosen: dict[str, dict[str, list[str]]] = {}
     for made in decisions:
-        if made.kind in _KINDS:
-            text_of, _ = _KINDS[made.kind]
-            chosen.setdefault(made.kind, {})[made.key] = [text_of(made.chosen)]
+        if made.kind in FRONT_KINDS:
+            text = choice_text(made.kind, made.chosen)
+            chosen.setdefault(made.kind, {})[made.key] = [text]
     if chosen:
         with module.context, ir.Location.unknown():
             set_plan(module, chosen)
@@ -76,7 +53,6 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
         kind, key, chosen, op, line = (
             str(noted[name]) for name in ("kind", "key", "chosen", "op", "line")
         )
-        _, choice_of = _KINDS[kind]
         refused = list(noted["refused"])
         wanted = plan.wanted(kind, key)
         by = wanted[len(refused)][1] if len(refused) < len(wanted) else "default"
@@ -85,7 +61,9 @@ def front_decisions(module: ir.Module, plan: ExecutionPlan) -> list[Decision]:
             lines = dict.fromkeys((*found[kind, key].what.lines, *lines))
         what = What(ops=tuple(op.split()), lines=tuple(lines), shapes=tuple(noted["shapes"]))
         reasons = zip((choice for choice, _ in wanted), refused, strict=False)
-        found[kind, key] = Decision(kind, key, choice_of(chosen), by, tuple(reasons), what)
+        found[kind, key] = Decision(
+            kind, key, choice_of_text(kind, chosen), by, tuple(reasons), what
+        )
     return list(found.values())
 
 

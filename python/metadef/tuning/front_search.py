@@ -17,11 +17,8 @@ from metadef.dialects.metadef.fourier import LENGTHS
 from metadef.dialects.metadef.ops.contraction import NARROW
 from metadef.dialects.metadef.winograd import LEAST_CHANNELS
 from metadef.frontend.compiled_model import CompiledModel
-from metadef.plan.convolution import ALGORITHM, TILE
 from metadef.plan.decision import Decision
-from metadef.plan.fusion import FUSED
-from metadef.plan.grouping import GROUPED
-from metadef.plan.layout import LAYOUT as LAID_OUT
+from metadef.plan.front_choices import choice_of_text
 from metadef.plan.plan import (
     CONVOLUTION,
     FUSION,
@@ -33,7 +30,6 @@ from metadef.plan.plan import (
     Evidence,
     ExecutionPlan,
 )
-from metadef.plan.precision import WEIGHTS
 
 from .budget import Budget
 from .calls import Calls, score
@@ -54,19 +50,21 @@ class Ways:
     part: float = 1.0
 
 
-ALGORITHMS = Ways(
+def _ways(kind: str, *texts: str, part: float = 1.0) -> Ways:
+    return Ways(kind, tuple(choice_of_text(kind, text) for text in texts), part)
+
+
+ALGORITHMS = _ways(
     CONVOLUTION,
-    (
-        {ALGORITHM: "direct"},
-        *({ALGORITHM: "winograd", TILE: tile} for tile in LEAST_CHANNELS),
-        *({ALGORITHM: "fft", TILE: tile} for tile in LENGTHS),
-    ),
+    "direct",
+    *(f"winograd({tile})" for tile in LEAST_CHANNELS),
+    *(f"fft({length})" for length in LENGTHS),
 )
 #: There are many of them, and few gain.
-FUSIONS = Ways(FUSION, ({FUSED: False}, {FUSED: True}), part=0.1)
-GROUPS = Ways(GROUPING, ({GROUPED: True}, {GROUPED: False}))
-LAYOUTS = Ways(LAYOUT, ({LAID_OUT: "nhwc"}, {LAID_OUT: "nchw"}), part=0.1)
-TYPES = Ways(PRECISION, tuple({WEIGHTS: type_} for type_ in ("f32", *NARROW)))
+FUSIONS = _ways(FUSION, "apart", "fused", part=0.1)
+GROUPS = _ways(GROUPING, "grouped", "apart")
+LAYOUTS = _ways(LAYOUT, "nhwc", "nchw", part=0.1)
+TYPES = _ways(PRECISION, "f32", *NARROW)
 
 
 @dataclass(frozen=True)
