@@ -6,39 +6,53 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.resources
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources.abc import Traversable
 
 from metadef import __version__
+from metadef.codegen.import_closure import import_closure
 
-#: parts of the package that a kernel's text does not go through on its way to machine code
-_BESIDE_CODE = frozenset(
-    "api.py calibrate cli cost frontend measure plan predict profiling runtime tuning".split()
-)
+#: What makes machine code of a kernel's text beside the passes of its pipeline, and what describes
+#: the kernel in a table: numbers by another description do not compare.
+_CODE = ("metadef.codegen.build", "metadef.predict.described")
+#: modules whose imports by name are known here: none by the first, passes of the pipeline by the
+#: second
+_BY_NAME = ("metadef", "metadef.pipeline")
 
 
 @functools.cache
 def compiler_version() -> str:
     """Return what tells this state of the compiler from others: versions, hash of its source."""
-    return _version(frozenset())
+    return _version(dict(_source_files(importlib.resources.files("metadef"), "")))
 
 
 @functools.cache
 def code_version() -> str:
-    """Return what tells apart states of the compiler that may make other code of a kernel's text:
-    measurements of kernels are good for one of them."""
-    return _version(_BESIDE_CODE)
+    """Return what tells apart states of the compiler that may make other code of a kernel's text,
+    or describe it otherwise: measurements of kernels are good for one of them.
+
+    It counts the files of `code_files` alone: a front pass may change without it.
+    """
+    return _version(code_files())
 
 
-def _version(left_out: frozenset[str]) -> str:
+def code_files() -> dict[str, bytes]:
+    """Return the modules of the package that a kernel's text may go through, with their source:
+    what its pipeline's passes, code generation and the description import."""
+    from metadef.pipelines import find_pipeline
+
+    names = [stage.name.replace("-", "_") for stage in find_pipeline("kernel")]
+    return import_closure([*_CODE, *(f"metadef.passes.{name}" for name in names)], _BY_NAME)
+
+
+def _version(files: Mapping[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for name, content in _source_files(importlib.resources.files("metadef"), ""):
-        if name.split("/")[1] in left_out:
-            continue
+    for name, content in files.items():
         digest.update(f"{name} {len(content)}\n".encode())
         digest.update(content)
-    llvmlite = importlib.metadata.version("llvmlite")  # says which LLVM it brings
-    return f"metadef {__version__} {digest.hexdigest()} llvmlite {llvmlite}"
+    # They say which MLIR and which LLVM they bring.
+    brought = [f"{name} {importlib.metadata.version(name)}" for name in ("torch-mlir", "llvmlite")]
+    return f"metadef {__version__} {digest.hexdigest()} {' '.join(brought)}"
 
 
 def _source_files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
