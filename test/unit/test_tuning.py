@@ -25,7 +25,7 @@ from metadef.frontend.options import empty_plan
 from metadef.measure.accuracy import output_error
 from metadef.measure.timing import Series
 from metadef.plan.kernel_choice import KernelChoice
-from metadef.plan.plan import SCHEDULE
+from metadef.plan.plan import SCHEDULE, Entry
 from metadef.runtime.host import this_device
 from metadef.tuning.budget import Budget, check_budget, parse_seconds
 from metadef.tuning.calls import Calls, score, time_ratio
@@ -248,6 +248,12 @@ def test_a_plan_that_does_not_compile_costs_one_trial(
     tuned, seen = tuned_in(tmp_path, model, x, trials=1)
     assert [p.last.failed for p in seen if p.last is not None] == ["a pass is at fault"]
     assert not tuned.is_better
+    # Parts that were found apart may not go together.
+    scheduled = Entry(SCHEDULE, "0" * 32, {"rows": 2}, "search")
+    monkeypatch.setattr("metadef.tuning.search._Search._schedules", lambda *_: ([scheduled], []))
+    tuned, seen = tuned_in(tmp_path, model, x, trials=1)
+    assert [p.layer for p in seen if p.last is not None and p.last.failed][-1] == "whole model"
+    assert not tuned.is_better and not tuned.plan.entries
 
 
 def test_searches_the_native_parts_between_what_torch_runs(tmp_path: Path) -> None:
