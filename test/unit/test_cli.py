@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 import torch
@@ -236,6 +237,16 @@ def test_programs_are_timed_in_turn() -> None:
     series = interleave(programs, rounds=2, slice_seconds=0.0)
     assert "".join(calls) == "aaabbb" + "ab" + "ba"
     assert [len(part) for part in series["a"].slices] == [1, 1]
+
+
+def test_programs_are_timed_several_calls_at_once() -> None:
+    meet = Barrier(2, timeout=60)
+    series = interleave({"a": meet.wait}, rounds=2, slice_seconds=0.0, at_once=2)["a"]
+    assert [len(part) for part in series.slices] == [2, 2]
+    assert (
+        Series([[4.0, 4.0], [2.0]], at_once=2).throughput
+        == 2 * Series([[4.0, 4.0], [2.0]]).throughput
+    )
 
 
 def test_ratio_is_over_1_where_the_other_is_faster() -> None:

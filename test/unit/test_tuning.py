@@ -45,6 +45,9 @@ def test_weights_add_up_to_one() -> None:
     smaller = dataclasses.replace(COST, memory_bytes=500)
     assert objective.score(smaller, COST) == pytest.approx(0.875)
     assert parse_objective(objective.text) == objective
+    throughput = parse_objective("throughput")
+    assert [throughput.calls_at_once(8, threads) for threads in (1, 3, 16)] == [8, 2, 1]
+    assert objective.calls_at_once(8, 1) == 1
     assert not objective.is_time and parse_objective("throughput").is_time
 
 
@@ -183,7 +186,9 @@ def test_tunes_a_model_and_goes_on_later(tmp_path: Path) -> None:
     x = torch.randn(48, 64)
     seen: list[Progress] = []
     storage = tmp_path / "studies.sqlite"
-    tuned = tune(model, (x,), threads=1, budget=30, trials=5, storage=storage, progress=seen.append)
+    tuned = tune(
+        model, (x,), threads=1, budget=300, trials=5, storage=storage, progress=seen.append
+    )
     assert tuned.trials == 5 and tuned.kernels[0].trials == 5
     assert {p.layer for p in seen} == {"compile", "schedules", "whole model"}
     assert all(e.by == "search" and e.kind == SCHEDULE for e in tuned.plan.entries)
@@ -191,7 +196,7 @@ def test_tunes_a_model_and_goes_on_later(tmp_path: Path) -> None:
     compiled = metadef.compile(model, (x,), threads=1, plan=tuned.plan)
     # Both sum in f32, in another order.
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
-    again = tune(model, (x,), threads=1, budget=30, trials=5, storage=storage)
+    again = tune(model, (x,), threads=1, budget=300, trials=5, storage=storage)
     assert again.kernels[0].known == 5
 
 
@@ -296,6 +301,7 @@ def test_tunes_types_of_weights_under_a_limit(tmp_path: Path) -> None:
         *(model, (x,)),
         threads=1,
         budget=300,
+        objective="throughput",
         trials=3,
         storage=tmp_path / "s.sqlite",
         error_limit=5e-3,

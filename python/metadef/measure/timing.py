@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from statistics import median
@@ -18,9 +19,10 @@ _WARM_UP_CALLS = 3
 
 @dataclass(frozen=True)
 class Series:
-    """The seconds of each call, in the slices in which they were measured."""
+    """The seconds of each call, in the slices in which they were measured, `at_once` at a time."""
 
     slices: list[list[float]] = field(default_factory=list)
+    at_once: int = 1
 
     @property
     def calls(self) -> list[float]:
@@ -37,8 +39,8 @@ class Series:
 
     @property
     def throughput(self) -> float:
-        """Calls a second."""
-        return len(self.calls) / sum(self.calls)
+        """Calls a second: each of those at once is followed by the next."""
+        return self.at_once * len(self.calls) / sum(self.calls)
 
 
 def interleave(
@@ -46,26 +48,30 @@ def interleave(
     *,
     rounds: int = 20,
     slice_seconds: float = 0.1,
+    at_once: int = 1,
     on_round: Callable[[int, int], None] | None = None,
     around: Callable[[str], AbstractContextManager[object]] = lambda name: nullcontext(),
 ) -> dict[str, Series]:
     """Call each program for a slice of time (once at least), in turn, `rounds` times.
 
-    Who comes first moves on by one each round. `on_round(done, rounds)` is called after a round;
-    each slice of a program runs inside `around(name)`.
+    Within a slice `at_once` threads make calls, each one after another. Who comes first moves on by
+    one each round. `on_round(done, rounds)` is called after a round; each slice of a program runs
+    inside `around(name)`.
     """
-    for program in programs.values():
-        for _ in range(_WARM_UP_CALLS):
-            program()
     names = list(programs)
-    series = {name: Series() for name in names}
-    for number in range(rounds):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            with around(name):
-                series[name].slices.append(_slice(programs[name], slice_seconds))
-        if on_round is not None:
-            on_round(number + 1, rounds)
+    series = {name: Series(at_once=at_once) for name in names}
+    with ThreadPoolExecutor(at_once) if at_once > 1 else nullcontext() as pool:
+        for program in programs.values():
+            for _ in range(_WARM_UP_CALLS):
+                _slice(program, 0, pool, at_once)
+        for number in range(rounds):
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
+                with around(name):
+                    times = _slice(programs[name], slice_seconds, pool, at_once)
+                series[name].slices.append(times)
+            if on_round is not None:
+                on_round(number + 1, rounds)
     return series
 
 
@@ -75,9 +81,19 @@ def ratio(baseline: Series, other: Series) -> float:
     return median(median(a) / median(b) for a, b in pairs)
 
 
-def _slice(program: Callable[[], Any], seconds: float) -> list[float]:
-    times: list[float] = []
+def _slice(
+    program: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor | None, at_once: int
+) -> list[float]:
+    """Return the times of the calls of a slice; those at once share the pool's threads."""
     end = time.perf_counter() + seconds
+    if pool is None:
+        return _calls(program, end)
+    running = [pool.submit(_calls, program, end) for _ in range(at_once)]
+    return [seconds for calls in running for seconds in calls.result()]
+
+
+def _calls(program: Callable[[], Any], end: float) -> list[float]:
+    times: list[float] = []
     while True:
         start = time.perf_counter()
         result = program()

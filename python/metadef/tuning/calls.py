@@ -30,7 +30,7 @@ class Calls:
 
     @property
     def throughput(self) -> float:
-        """Calls a second, one after the other."""
+        """Calls a second."""
         return self.series.throughput
 
     @property
@@ -47,9 +47,10 @@ def measure_calls(
     rounds: int,
     seconds: float,
     symbols: Mapping[str, int],
+    at_once: int = 1,
     energy: bool = False,
 ) -> list[Calls]:
-    """Call models that do the same for slices of `seconds`, in turn.
+    """Call models that do the same for slices of `seconds`, in turn; `at_once` calls at a time.
 
     `symbols` has the values of the models' symbols under these arguments.
     """
@@ -63,9 +64,11 @@ def measure_calls(
             yield
         used[name] += slice_used.joules
 
-    series = interleave(programs, rounds=rounds, slice_seconds=seconds, around=counted)
+    series = interleave(
+        programs, rounds=rounds, slice_seconds=seconds, at_once=at_once, around=counted
+    )
     return [
-        Calls(s, memory_of(model, symbols), used[name] / len(s.calls) if energy else None)
+        Calls(s, memory_of(model, symbols, at_once), used[name] / len(s.calls) if energy else None)
         for model, (name, s) in zip(models, series.items(), strict=True)
     ]
 
@@ -82,10 +85,10 @@ def time_ratio(baseline: Calls, other: Calls) -> float:
     return 1 / ratio(baseline.series, other.series)
 
 
-def memory_of(model: CompiledModel, symbols: Mapping[str, int]) -> int:
-    """Return the bytes that a compiled model takes besides inputs and outputs."""
+def memory_of(model: CompiledModel, symbols: Mapping[str, int], at_once: int = 1) -> int:
+    """Return the bytes that `at_once` calls of a compiled model take besides inputs and outputs."""
     return sum(
         memory.weights
-        + sum(Dim.of(text).evaluate(symbols) for text in (memory.planned, memory.scratch))
+        + at_once * sum(Dim.of(text).evaluate(symbols) for text in (memory.planned, memory.scratch))
         for memory in model.report().memory
     )

@@ -96,20 +96,20 @@ def search_front(
     until: float,
     evidence: Evidence,
     on_trial: Callable[[str, Trial], None],
-    under: str = "",
+    under: str,
     objection: Objection = lambda _: None,
 ) -> tuple[ExecutionPlan, CompiledModel]:
     """Return the plan with better decisions of `kinds`, in their order, and the model with it.
 
-    What there is an `objection` to is not measured; `under` names the condition that it checks, as
-    trials under another one say nothing here.
+    What there is an `objection` to is not measured. `under` names the circumstances: trials of
+    another model, for another objective or under another limit say nothing here.
     """
     decisions = [d for ways in kinds for d in model.decisions if d.kind == ways.kind]
     possible = _possible(kinds, plan, decisions, model, on_trial)
 
     def attempt(subject: str, what: str, choice: Choice, those: Sequence[Decision]) -> Found | None:
         """Measure the model with decisions gone another way, unless that is known to lose."""
-        subject = f"{subject} {under}".rstrip()
+        subject = f"{subject} {under}"
         known = {_text(t.choice): t for t in study.trials(subject)}.get(_text(choice))
         if known is not None and not _promises(known):
             return None

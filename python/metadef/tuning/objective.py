@@ -15,7 +15,7 @@ from metadef.diagnostics import MetadefError, near_names
 #: what can be wanted, and which figure says it
 GOALS: Mapping[str, str] = {
     "latency": "the median time of a call",
-    "throughput": "calls a second, one after the other",
+    "throughput": "calls a second, as many at once as there are cores for their threads",
     "memory": "bytes of weights, intermediates and scratch memory",
     "energy": "joules of a call, by the machine's counter",
 }
@@ -47,6 +47,10 @@ class Objective:
     @property
     def counts_energy(self) -> bool:
         return "energy" in self.weights
+
+    def calls_at_once(self, cores: int, threads: int) -> int:
+        """Return how many calls to measure at once: one, or for throughput what fills the cores."""
+        return max(1, cores // threads) if "throughput" in self.weights else 1
 
     @property
     def is_time(self) -> bool:

@@ -194,11 +194,17 @@ class _Search:
             self.request.seconds * _ALGORITHMS_UNTIL,
             self.evidence,
             partial(self._tell, "algorithms" if limit is None else "algorithms, precision"),
-            "" if limit is None else f"within {limit!r}",
+            self._circumstances(default),
             partial(self._objection, default),
         )
         schedules, kernels = self._schedules(adapted)
         return self._settle(start, default, before, plan, schedules, kernels)
+
+    def _circumstances(self, default: CompiledModel) -> str:
+        """Return what a trial of a whole model depends on besides what is tried."""
+        limit = self.request.error_limit
+        within = "" if limit is None else f" within {limit!r}"
+        return f"in {default.model_key[:16]} for {self.request.objective.text}{within}"
 
     def _schedules(self, model: CompiledModel) -> tuple[list[Entry], list[KernelGain]]:
         """Search the schedules of the kernels, those that take longest first; as many at once as
@@ -355,6 +361,7 @@ class _Search:
             return self._compile(plan)
 
     def _measure(self, models: Sequence[CompiledModel], rounds: int = _ROUNDS) -> list[Calls]:
+        options = self.request.options
         return measure_calls(
             models,
             self.request.args,
@@ -362,6 +369,7 @@ class _Search:
             rounds=rounds,
             seconds=_SLICE_SECONDS,
             symbols=self.symbols,
+            at_once=self.request.objective.calls_at_once(options.device.cores, options.threads),
             energy=self.request.objective.counts_energy,
         )
 
