@@ -10,10 +10,13 @@ from typing import Any
 
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.measure.energy import counters, measured
-from metadef.measure.timing import Series, interleave, ratio
+from metadef.measure.timing import Series, interleave, is_faster, ratio
 from metadef.symbolic import Dim
 
 from .objective import Cost, Objective
+
+#: A gain smaller than this is not taken for one.
+LEAST_GAIN = 0.01
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,12 @@ def score(objective: Objective, baseline: Calls, other: Calls) -> float:
     if objective.is_time:
         return time_ratio(baseline, other)
     return objective.score(other.cost, baseline.cost)
+
+
+def is_better(objective: Objective, baseline: Calls, other: Calls) -> bool:
+    """Tell whether `other` costs less by enough, and if time alone counts, not by chance."""
+    is_sure = not objective.is_time or is_faster(baseline.series, other.series)
+    return is_sure and score(objective, baseline, other) < 1 - LEAST_GAIN
 
 
 def time_ratio(baseline: Calls, other: Calls) -> float:

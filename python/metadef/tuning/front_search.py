@@ -32,8 +32,7 @@ from metadef.plan.plan import (
 )
 
 from .budget import Budget
-from .calls import Calls, score
-from .kernel_search import LEAST_GAIN
+from .calls import LEAST_GAIN, Calls, is_better, score
 from .objective import Objective
 from .study import Study, Trial
 
@@ -78,8 +77,8 @@ class Found:
 
 #: compiles the model with a plan
 Compile = Callable[[ExecutionPlan], CompiledModel]
-#: calls models in turn
-Measure = Callable[[Sequence[CompiledModel]], list[Calls]]
+#: calls models in turn; with True so often that it tells small gains from luck
+Measure = Callable[[Sequence[CompiledModel], bool], list[Calls]]
 #: says why a model may not be, None where it may
 Objection = Callable[[CompiledModel], str | None]
 
@@ -122,7 +121,7 @@ def search_front(
         except MetadefError as error:
             problem = str(error).splitlines()[0]
         if problem is None:
-            before, after = measure([model, other])
+            before, after = measure([model, other], False)
             ratio = score(objective, before, after)
             trial = Trial(choice, ratio, _spread(after))
         else:
@@ -130,15 +129,20 @@ def search_front(
         if known is None:
             study.add(subject, trial)
         on_trial(what, trial)
-        if trial.ratio is None or trial.ratio >= 1 - LEAST_GAIN:
+        if not _promises(trial):
+            return None
+        before, after = measure([model, other], True)
+        if not is_better(objective, before, after):
             return None
         figures = replace(
             evidence,
             baseline_ns=before.cost.latency_ns,
             measured_ns=after.cost.latency_ns,
-            spread=trial.spread,
+            spread=_spread(after),
         )
-        return Found(trial.ratio, [replace(e, evidence=figures) for e in entries], other)
+        return Found(
+            score(objective, before, after), [replace(e, evidence=figures) for e in entries], other
+        )
 
     for ways in kinds:
         those = [d for d in decisions if d.kind == ways.kind and _is_met(model, d)]
@@ -249,7 +253,7 @@ def _spread(calls: Calls) -> float:
 
 
 def _promises(trial: Trial) -> bool:
-    """Tell whether a trial of an earlier search was better: then it is measured again, beside what
+    """Tell whether a trial was better: then it is measured again, with more rounds and beside what
     there is now."""
     return trial.ratio is not None and trial.ratio < 1 - LEAST_GAIN
 

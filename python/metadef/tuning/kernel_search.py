@@ -16,6 +16,7 @@ from metadef.measure.alone import KernelRun, Outcome, Rounds
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
 
 from .budget import Budget
+from .calls import LEAST_GAIN
 from .measuring import Measurer
 from .proxy import Ranked
 from .study import Study, Trial
@@ -24,8 +25,6 @@ from .study import Study, Trial
 _TOGETHER = 5
 #: Batches without a better choice end the search of a kernel.
 _PATIENCE = 2
-#: A gain smaller than this is not taken for one.
-LEAST_GAIN = 0.01
 #: results that differ by more than this, relative to the largest, are wrong
 _TOLERANCE = 1e-3
 

@@ -32,7 +32,7 @@ from metadef.plan.kernel_choice import KernelChoice
 from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 
 from .budget import Budget, check_budget
-from .calls import Calls, measure_calls, memory_of, score
+from .calls import Calls, is_better, measure_calls, memory_of, score
 from .cluster import join_cluster
 from .front_search import (
     ALGORITHMS,
@@ -44,7 +44,7 @@ from .front_search import (
     search_front,
     with_entry,
 )
-from .kernel_search import LEAST_GAIN, Found, Schedules, search_schedules
+from .kernel_search import Found, Schedules, search_schedules
 from .knowledge import Knowledge
 from .measuring import Here, Measurer
 from .objective import Objective
@@ -59,7 +59,7 @@ _PROXY_TRIALS = 100
 #: Kernels that together take less than this part of a call are left as they are.
 _LITTLE = 0.02
 _ROUNDS, _SLICE_SECONDS = 7, 0.05
-_LAST_ROUNDS = 15
+_SURE_ROUNDS = 21
 #: bytes of the copies of a kernel's tensors, at most
 _MOST_COPIED = 256 << 20
 
@@ -318,16 +318,15 @@ class _Search:
                 self._tell("whole model", "a plan", Trial({}, None, failed=problem))
         models = [model for _, model in tried]
         self._tell("whole model", f"{len(models)} plan(s) beside the default")
-        after, *others = self._measure([default, *models], _LAST_ROUNDS)
-        scored = [
-            (score(self.request.objective, after, calls), n) for n, calls in enumerate(others)
-        ]
-        least, best = min(scored, default=(1.0, -1))
-        if least > 1 - LEAST_GAIN:
-            chosen, adapted, model = start, after, default
-        else:
-            (chosen, model), adapted = tried[best], others[best]
+        first, *others = self._measure([default, *models])
+        scores = [score(self.request.objective, first, calls) for calls in others]
+        chosen, model = tried[scores.index(min(scores))] if tried else (start, default)
+        # What is best of several is so by luck too: only the measurement that follows counts.
+        after, adapted = self._measure([default, model], sure=True)
+        if is_better(self.request.objective, after, adapted):
             chosen = met_entries(chosen, model)
+        else:
+            chosen, model, adapted = start, default, after
         return Tuned(
             *(chosen, self.request.objective, before, after, adapted, tuple(kernels)),
             *(self.budget.used_trials, self.budget.elapsed),
@@ -360,13 +359,13 @@ class _Search:
             warnings.simplefilter("ignore", MetadefWarning)
             return self._compile(plan)
 
-    def _measure(self, models: Sequence[CompiledModel], rounds: int = _ROUNDS) -> list[Calls]:
+    def _measure(self, models: Sequence[CompiledModel], sure: bool = False) -> list[Calls]:
         options = self.request.options
         return measure_calls(
             models,
             self.request.args,
             self.request.kwargs,
-            rounds=rounds,
+            rounds=_SURE_ROUNDS if sure else _ROUNDS,
             seconds=_SLICE_SECONDS,
             symbols=self.symbols,
             at_once=self.request.objective.calls_at_once(options.device.cores, options.threads),
