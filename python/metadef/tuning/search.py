@@ -34,16 +34,9 @@ from metadef.plan.plan import SCHEDULE, Entry, Evidence, ExecutionPlan
 from .budget import Budget, check_budget
 from .calls import Calls, is_better, measure_calls, memory_of, score
 from .cluster import join_cluster
-from .front_search import (
-    ALGORITHMS,
-    FUSIONS,
-    GROUPS,
-    LAYOUTS,
-    TYPES,
-    met_entries,
-    search_front,
-    with_entry,
-)
+from .entries import met_entries, with_entries
+from .front_search import Attempts, search_front
+from .front_ways import ALGORITHMS, FUSIONS, GROUPS, LAYOUTS, TYPES
 from .kernel_search import Found, Schedules, search_schedules
 from .knowledge import Knowledge
 from .measuring import Here, Measurer
@@ -182,10 +175,7 @@ class _Search:
         self.footprint = memory_of(default, self.symbols)
         (before,) = self._measure([default])
         limit = self.request.error_limit
-        plan, adapted = search_front(
-            (ALGORITHMS, GROUPS, *(() if limit is None else (TYPES,)), FUSIONS, LAYOUTS),
-            start,
-            default,
+        attempts = Attempts(
             self._try,
             self._measure,
             self.request.objective,
@@ -197,6 +187,8 @@ class _Search:
             self._circumstances(default),
             partial(self._objection, default),
         )
+        kinds = (ALGORITHMS, GROUPS, *(() if limit is None else (TYPES,)), FUSIONS, LAYOUTS)
+        plan, adapted = search_front(kinds, start, default, attempts)
         schedules, kernels = self._schedules(adapted)
         return self._settle(start, default, before, plan, schedules, kernels)
 
@@ -298,12 +290,7 @@ class _Search:
         kernels: list[KernelGain],
     ) -> Tuned:
         """Measure the model with all of it, with parts of it, and without; keep what is best."""
-        whole = plan
-        for entry in schedules:
-            whole = with_entry(whole, entry)
-        only_schedules = start
-        for entry in schedules:
-            only_schedules = with_entry(only_schedules, entry)
+        whole, only_schedules = with_entries(plan, schedules), with_entries(start, schedules)
         plans = {p.digest: p for p in (whole, plan, only_schedules) if p.entries}
         tried: list[tuple[ExecutionPlan, CompiledModel]] = []
         for tried_plan in plans.values():
