@@ -28,7 +28,7 @@ _TRANSFORM_RATE = 1.0
 _ELEMENT_RATE = 0.75
 #: those of a spectrum whose values the registers can hold; others wait in memory in between
 _SPECTRUM_RATE = 0.5
-_LONG_SPECTRUM_RATE = 0.25
+_LONG_SPECTRUM_RATE = 0.45
 #: what two more dispatches and their barriers take
 _DISPATCHES = 2000.0
 _ELEMENT_BYTES = 4
@@ -123,7 +123,7 @@ def fourier_cycles(conv: Convolution, length: int, device: DeviceSpec) -> float:
 
 def _point_cycles(conv: Convolution, device: DeviceSpec) -> float:
     """Return the cost of one pixel's or tile's channels at a place of the window, or a point."""
-    vectors = conv.outputs / _lanes(device)
+    vectors = -(-conv.outputs // _lanes(device))  # the last may be filled in part
     if conv.groups > 1:
         return vectors / _ELEMENT_RATE
     return conv.channels * vectors / _PRODUCT_RATE
