@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from metadef import ir
 from metadef.device import attribute as device
+from metadef.device.instructions import overwrites_operands
 from metadef.diagnostics import MetadefError
 from metadef.forms import BUFFERS
 from metadef.passes.loop_nests.decisions import main_nest
@@ -102,6 +103,7 @@ def target_of(module: ir.Operation) -> Target:
         last_cache_bytes=max((c.bytes for c in spec.caches), default=Target.last_cache_bytes),
         cores=spec.cores,
         fuses_products=spec.instruction("fma", "f32") is not None,
+        overwrites_operands=overwrites_operands(spec),
     )
 
 

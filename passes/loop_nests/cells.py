@@ -192,27 +192,26 @@ class BlockCells:
         stage = self.stage
         corner = Corner(point)
         loaded: dict[tuple[int, int, int], Val] = {}
-        results: dict[int, list[ir.Value]] = {k: [] for k in running}
-        for i in range(rows):
-            for j, v in enumerate(vectors):
-                at = Cell(corner, i, v.offset)
-                arguments = [
-                    self._input(x, k, (i, rows), j, at, v.lanes, loaded)
-                    for k, x in enumerate(stage.inputs)
-                ]
-                cell = i * len(vectors) + j
-                for k, x in enumerate(stage.outputs):
-                    arguments.append(self._running(k, x, running, cell, at, v.lanes))
-                yielded = evaluate_body(
-                    stage.body, arguments, partial(self._index, at),
-                    self.memory.gather, v.lanes,
-                )  # fmt: skip
-                for k, x in enumerate(stage.outputs):
-                    if k in running:
-                        results[k].append(yielded[k].vector(v.lanes))
-                    else:
-                        self.memory.store(x, at, yielded[k], v.lanes)
-        return [r for k in running for r in results[k]]
+        results: dict[tuple[int, int, int], ir.Value] = {}
+        for i, j in _in_turn(rows, len(vectors)):
+            v = vectors[j]
+            at = Cell(corner, i, v.offset)
+            arguments = [
+                self._input(x, k, (i, rows), j, at, v.lanes, loaded)
+                for k, x in enumerate(stage.inputs)
+            ]
+            cell = i * len(vectors) + j
+            for k, x in enumerate(stage.outputs):
+                arguments.append(self._running(k, x, running, cell, at, v.lanes))
+            yielded = evaluate_body(
+                stage.body, arguments, partial(self._index, at), self.memory.gather, v.lanes
+            )
+            for k, x in enumerate(stage.outputs):
+                if k in running:
+                    results[k, i, j] = yielded[k].vector(v.lanes)
+                else:
+                    self.memory.store(x, at, yielded[k], v.lanes)
+        return [results[key] for key in sorted(results)]
 
     def _running(
         self,
@@ -275,6 +274,14 @@ class BlockCells:
 def moved(point: Point, dim: int, index: Index) -> Point:
     """Return `point` with its index along `dim` replaced."""
     return point[:dim] + (index,) + point[dim + 1 :]
+
+
+def _in_turn(rows: int, vectors: int) -> list[tuple[int, int]]:
+    """Return the cells of a block in such an order that the fewer of rows and vectors stay in
+    registers, while the others come and go."""
+    if rows >= vectors:
+        return [(i, j) for i in range(rows) for j in range(vectors)]
+    return [(i, j) for j in range(vectors) for i in range(rows)]
 
 
 def _by_twos(

@@ -7,10 +7,11 @@ loaded is used several times. The block fills the register file and leaves the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 
 from metadef import ir
+from metadef.cost.register_block import Inputs, instructions_per_product
 from metadef.plan.kernel_choice import BY_RULE, KernelChoice
 
 from .access import Access
@@ -47,6 +48,7 @@ _FOLD = 8
 MOST_APART = 4
 _MAX_ROWS = 14
 _PANEL_VECTORS = 2
+_WIDE_PANEL_VECTORS = 4
 _CHAINS = 4
 _STREAMS = 4
 
@@ -62,6 +64,7 @@ class Target:
     last_cache_bytes: int = 32 * 1024 * 1024
     cores: int = 1
     fuses_products: bool = True
+    overwrites_operands: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,10 +138,17 @@ def choose(
         if most_vectors is None:
             vectors *= _panels_at_once(stage, extents[lanes], lanes, width * vectors, target)
         return Schedule(lanes, False, width, vectors, None, 1)
-    most = min(_MAX_ROWS, most_rows(stage, row_dim, lanes, vectors, target))
-    return Schedule(
-        lanes, False, width, vectors, row_dim, rows or even_block(extents[row_dim], most)
-    )
+
+    def block(vectors: int) -> Schedule:
+        most = min(_MAX_ROWS, most_rows(stage, row_dim, lanes, vectors, target))
+        of_block = rows or even_block(extents[row_dim], most)
+        return Schedule(lanes, False, width, vectors, row_dim, of_block)
+
+    usual = block(vectors)
+    wide = replace(usual, vectors=_WIDE_PANEL_VECTORS, rows=rows or 1)
+    if most_vectors is not None or not _may_be_wide(stage, extents, wide, target):
+        return usual
+    return min((usual, block(wide.vectors)), key=lambda s: _issued(stage, extents, s))
 
 
 def most_rows(stage: Stage, row_dim: int, lanes: int, vectors: int, target: Target) -> int:
@@ -365,6 +375,34 @@ def _vectors(stage: Stage, extent: Index, lanes: int, width: int) -> int:
     while most > 1 and any(x.lane_stride(lanes, most * width) is None for x in stage.accesses()):
         most -= 1
     return most
+
+
+def _may_be_wide(stage: Stage, extents: tuple[Index, ...], wide: Schedule, target: Target) -> bool:
+    """Tell whether a block may be as wide as `wide`, and its width changes what it issues."""
+    assert wide.lanes is not None and wide.row_dim is not None
+    if not target.overwrites_operands or not stage.sums_products:
+        return False
+    extent, panel = extents[wide.lanes], wide.panel
+    return (
+        wide.rows <= most_rows(stage, wide.row_dim, wide.lanes, wide.vectors, target)
+        and not (isinstance(extent, int) and extent < panel)
+        and all(x.lane_distance(wide.lanes, panel - 1, panel) is not None for x in stage.accesses())
+    )
+
+
+def _issued(stage: Stage, extents: tuple[Index, ...], block: Schedule) -> float:
+    """Return the instructions for each product of a block, with those of its part that lies beyond
+    the ends of the dims."""
+    lanes, row_dim = block.lanes, block.row_dim
+    assert lanes is not None and row_dim is not None
+    inputs = [x for x in stage.inputs if isinstance(x, Access)]
+    moves = [(x.moves(lanes), x.moves(row_dim)) for x in inputs]
+    of_each = map(moves.count, [(True, False), (False, True), (True, True)])
+    issued = instructions_per_product(block.rows, block.vectors, Inputs(*of_each))
+    for extent, unit in ((extents[lanes], block.panel), (extents[row_dim], block.rows)):
+        if isinstance(extent, int):
+            issued *= -(-extent // unit) * unit / extent
+    return issued
 
 
 def _panels_at_once(stage: Stage, extent: Index, lanes: int, panel: int, target: Target) -> int:

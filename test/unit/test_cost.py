@@ -10,6 +10,7 @@ import pytest
 from metadef import ir
 from metadef.cost.op_flops import counted_ops, op_flops
 from metadef.cost.pointwise_flops import pointwise_flops
+from metadef.cost.register_block import Inputs, instructions_per_product
 from metadef.cost.reuse import Access, levels_of
 from metadef.cost.roofline import Bound, bound
 from metadef.cost.work import Work, kernel_work
@@ -260,3 +261,22 @@ def test_the_slowest_resource_is_the_bound(
     device = limits(f32=1e9, f64=0.5e9, l1=4e9, memory=0.1e9)
     assert bound(operations, traffic, device, 1) == expected
     assert bound(operations, traffic, device, 2) == Bound(0.0, "")
+
+
+PRODUCT = Inputs(panels=1, scalars=1, cells=0)
+DEPTHWISE = Inputs(panels=1, scalars=0, cells=1)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "rows", "vectors", "instructions"),
+    [
+        pytest.param(PRODUCT, 4, 2, (16 + 2 + 8 + 3) / 8, id="many_rows"),
+        pytest.param(PRODUCT, 2, 4, (16 + 4 + 4 + 3) / 8, id="many_vectors_are_cheaper"),
+        pytest.param(DEPTHWISE, 4, 2, (16 + 2 + 8) / 8, id="an_operand_of_each_needs_no_copies"),
+        pytest.param(DEPTHWISE, 2, 4, (16 + 4 + 8) / 8, id="weights_are_reused_along_rows"),
+    ],
+)
+def test_instructions_of_a_register_block(
+    inputs: Inputs, rows: int, vectors: int, instructions: float
+) -> None:
+    assert instructions_per_product(rows, vectors, inputs) == instructions

@@ -17,7 +17,12 @@ from metadef.device.attribute import attribute_of, from_attribute
 from metadef.device.descriptor import save
 from metadef.device.dlti import from_dlti, to_dlti
 from metadef.device.figures import Figures, figures
-from metadef.device.instructions import find_instructions, find_vectors, native_types
+from metadef.device.instructions import (
+    find_instructions,
+    find_vectors,
+    native_types,
+    overwrites_operands,
+)
 from metadef.device.restrict import restricted
 from metadef.device.shipped import load_device, shipped, shipped_names
 from metadef.device.spec import DeviceSpec
@@ -91,6 +96,10 @@ def test_vectors_and_instructions_follow_from_the_features(name: str) -> None:
     assert (spec.vector_bits, spec.vector_registers) == find_vectors(architecture, features)
     assert spec.instructions == find_instructions(architecture, features)
     assert spec.types == native_types(architecture, features)
+
+
+def test_sse_alone_overwrites_operands() -> None:
+    assert [name for name in CPUS if overwrites_operands(shipped(name))] == ["x86-64-v2"]
 
 
 #: what a multiply-add of whole vectors looks like

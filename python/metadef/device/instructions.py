@@ -109,3 +109,10 @@ def converts_halves(spec: DeviceSpec) -> bool:
     some = {"f16c", "avx512f"} if architecture in _X86 else {"zvfhmin", "zvfh"}
     enabled = {feature[1:] for feature in spec.features.split(",") if feature.startswith("+")}
     return bool(some & enabled)
+
+
+def overwrites_operands(spec: DeviceSpec) -> bool:
+    """Tell whether a device's vector instructions write to one of their operands, and none spreads
+    a scalar over all lanes as it loads it: SSE, whose vectors are of 128 bits as AVX's can be."""
+    wider = any(feature.startswith("+avx") for feature in spec.features.split(","))
+    return spec.triple.partition("-")[0] in _X86 and spec.vector_bits <= 128 and not wider
