@@ -11,6 +11,7 @@ from .access import Access
 from .alternatives import Alternatives
 from .body import instructions
 from .decisions import decide
+from .footprint import LINE, footprint
 from .index_math import Index
 from .schedule import Schedule
 from .shared_buffers import expression
@@ -40,12 +41,14 @@ def nest_features(
     boxes = prod(-(-extents[d] // max(turns[d], 1)) for d in common)
     chunks = found.blocking.chunks if found.blocking is not None else {}
     depth = prod(extents[d] for d in stage.reduction_dims)
-    chunk = prod(min(chunks.get(d, extents[d]), extents[d]) for d in stage.reduction_dims)
+    summed = {d: min(chunks.get(d, extents[d]), extents[d]) for d in stage.reduction_dims}
+    chunk = prod(summed.values())
     rows, panels = _operands(stage, block)
     row_turns = prod(turns[d] for d in stage.parallel_dims if d != block.lanes)
     panel_bytes = sum(map(_bytes, panels)) * block.panel * chunk
     rows_bytes = sum(map(_bytes, rows)) * row_turns * chunk
     sums = block.rows * block.vectors * block.chains
+    in_block = {d: min(n, _step(block, d)) for d, n in turns.items()} | summed
     registers = sums + (block.vectors if block.row_dim is not None else 0) + 2
     return {
         "points": prod(extents),
@@ -77,8 +80,31 @@ def nest_features(
         "panel_per_l1": panel_bytes / target.l1_bytes,
         "rows_bytes": rows_bytes,
         "rows_per_l2": rows_bytes / target.l2_bytes,
+        **_memory(stage, in_block, "block", symbols),
+        **_memory(stage, turns | summed, "box", symbols),
         "windows": float(found.windows is not None),
         "parts": choice.parts or PARTS,
+    }
+
+
+def _step(block: Schedule, dim: int) -> int:
+    """Return how many turns of a parallel dim's loop a block takes."""
+    if dim == block.lanes:
+        return block.panel
+    return block.rows if dim == block.row_dim else 1
+
+
+def _memory(
+    stage: Stage, turns: Mapping[int, int], part: str, symbols: Mapping[str, int]
+) -> dict[str, float]:
+    """Return what a part of a nest touches of all operands together."""
+    found = [footprint(x, turns, lambda i: _number(i, symbols)) for x in stage.accesses()]
+    lines = sum(x.lines for x in found)
+    return {
+        f"{part}_lines": lines,
+        f"{part}_line_use": min(1.0, sum(x.bytes for x in found) / max(lines * LINE, 1)),
+        f"{part}_pages": sum(x.pages for x in found),
+        f"{part}_runs_per_set": max((x.runs_per_set for x in found), default=1.0),
     }
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from metadef import ir
 from metadef.calibrate import kernels, run
-from metadef.calibrate.cases import KINDS, Apply, Case, cases, working_sets
+from metadef.calibrate.case import Apply, Case
+from metadef.calibrate.cases import KINDS, cases, working_sets
 from metadef.calibrate.run import calibrate
 from metadef.cli.main import main
 from metadef.cost.kernel_traits import KernelTraits, kernel_traits

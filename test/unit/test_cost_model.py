@@ -95,11 +95,34 @@ def test_interpolates_between_sizes_of_the_same_kernel_and_choice() -> None:
 
 
 def test_neighbours_that_disagree_are_no_evidence() -> None:
-    apart = [kernel(192, factor=1.2), kernel(320, factor=4.8)]
-    (found,) = learn(apart, SPEC, LIMITS).predict([kernel(256)])
+    apart = [kernel(40, factor=1.2), kernel(52, factor=4.8)]
+    (found,) = learn(apart, SPEC, LIMITS).predict([kernel(48)])
     assert found.source == ROOFLINE
-    (found,) = learn([kernel(192), kernel(320)], SPEC, LIMITS).predict([kernel(256)])
+    (found,) = learn([kernel(40), kernel(52)], SPEC, LIMITS).predict([kernel(48)])
     assert found.source == INTERPOLATED
+
+
+def test_neighbours_in_another_level_are_no_evidence() -> None:
+    def of_rows(rows: int) -> Measurement:
+        features = {"flops": 1e3, "argument_bytes": 64.0 * rows}
+        return replace(kernel(64), structure=f"{rows}", sizes=(rows,), features=features)
+
+    (near, far), middle = (of_rows(100), of_rows(10**7)), of_rows(200)
+    assert home(near, SPEC) == home(middle, SPEC) != home(far, SPEC)
+    spread_out = [near, far, of_rows(2 * 10**7)]
+    (found,) = learn(spread_out, SPEC, LIMITS).predict([middle])
+    assert found.source == ROOFLINE
+
+
+def test_neighbours_answer_where_the_regression_agrees() -> None:
+    # Two sizes of one family take four times what all other kernels say.
+    odd = [replace(kernel(n, factor=6.0), family="odd", structure=f"odd {n}") for n in (200, 216)]
+    asked = replace(kernel(208), family="odd", structure="asked")
+    without = learn(KERNELS, SPEC, LIMITS)
+    (found,) = replace(
+        learn([*KERNELS, *odd], SPEC, LIMITS), regression=without.regression
+    ).predict([asked])
+    assert found.source == REGRESSION
 
 
 def test_another_family_is_the_regressions() -> None:
@@ -125,11 +148,11 @@ def test_a_choice_is_near_its_measured_default() -> None:
 def test_old_evidence_ages_out() -> None:
     old = kernel(64)
     new = replace(old, least_ns=old.least_ns * 4, date="2027-01-01T00:00:00+00:00")
-    found = Memory([old, new], [0.0, 0.0]).answer(old)
+    found = Memory([old, new], [0.0, 0.0], lambda m: "l1").answer(old)
     assert found is not None and math.isclose(2**found.log_ns, new.least_ns, rel_tol=0.01)
     day = int(HALF_LIFE_DAYS)
     newer = replace(old, least_ns=old.least_ns * 8, date=f"2026-01-{day + 1:02}T00:00:00+00:00")
-    found = Memory([old, newer], [0.0, 0.0]).answer(old)
+    found = Memory([old, newer], [0.0, 0.0], lambda m: "l1").answer(old)
     # log2 of the ratio is 3, and the newer one counts twice.
     assert found is not None and math.isclose(found.log_ns - math.log2(old.least_ns), 2.0)
 

@@ -18,7 +18,7 @@ from metadef.diagnostics import MetadefError
 from metadef.measure.alone import Outcome, Rounds, measure_alone
 from metadef.measure.kernel_runs import copies_from_memory, kernel_run
 from metadef.plan.kernel_choice import KernelChoice
-from metadef.predict.described import DescribedKernel, describe, text_key
+from metadef.predict.described import DescribedKernel, text_key
 from metadef.predict.outcomes import as_measurement, now
 from metadef.runtime.cache import Cache
 
@@ -27,7 +27,7 @@ _CANDIDATES = 96
 #: what needs more copies to be found in memory is so small that a model keeps it in its caches
 _MOST_COPIES = 256
 #: choices of a kernel that are measured with data in memory, too
-_COLD_CHOICES = 2
+_COLD_CHOICES = 1
 
 
 @dataclass(eq=False)
@@ -53,14 +53,13 @@ class Effort:
 
 
 def make_trial(
-    source: KernelSource, choices: int, values: Sequence[Mapping[str, int]], seed: int = 0
+    source: KernelSource,
+    kernel: DescribedKernel,
+    choices: int,
+    values: Sequence[Mapping[str, int]],
+    seed: int = 0,
 ) -> Trial:
-    """Return a kernel with its default and so many others of its candidates, drawn with a seed.
-
-    Raises:
-        MetadefError: the kernel cannot be lowered.
-    """
-    kernel = describe(source.text)
+    """Return a kernel with its default and so many others of its candidates, drawn with a seed."""
     others = list(islice(kernel.space.candidates(_CANDIDATES), 1, None)) if choices else []
     random.Random(f"{seed} {kernel.structure}").shuffle(others)
     drawn = islice((c for c in others if kernel.space.is_legal(c)), choices)

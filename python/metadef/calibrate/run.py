@@ -17,9 +17,11 @@ from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError
 from metadef.frontend.model_kernels import model_kernels
 from metadef.measure.alone import Rounds
+from metadef.predict.described import describe
 from metadef.runtime.cache import Cache, default_cache
 
-from .cases import Case, cases
+from .case import Case
+from .cases import cases
 from .kernels import Effort, Trial, failed_case, make_trial, measure_trials
 
 #: called with what is measured next, and how much is done out of how much
@@ -111,5 +113,7 @@ def _trials(case: Case, spec: DeviceSpec, quick: bool) -> list[Trial]:
     for kernel in kernels:
         large = kernel.summary.work.bytes.evaluate({"B": 1}) > _LARGE_BYTES
         choices = min(case.choices, _FEW) if large or quick else case.choices
-        trials.append(make_trial(kernel.source, choices, values))
+        described = describe(kernel.source.text)
+        if not case.kinds or described.traits.kind in case.kinds:
+            trials.append(make_trial(kernel.source, described, choices, values))
     return trials

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from metadef.cost.table.measurement import Measurement, canonical
@@ -14,14 +14,15 @@ from metadef.cost.table.measurement import Measurement, canonical
 HALF_LIFE_DAYS = 30.0
 #: a flagged one counts as a quarter of one that is not
 _FLAGGED_WEIGHT = 0.25
-#: neighbours are at most so far away: the Euclidean norm of log2 of the ratios of sizes
-_FARTHEST = 3.0
+#: neighbours are at most so far away, and the nearest one: the Euclidean norm of log2 of the ratios
+#: of sizes
+_FARTHEST, _FARTHEST_NEAREST = 3.0, 2.0
 _NEIGHBOURS = 4
 #: what a repetition of the same measurement differs by at least
 _LEAST_SPREAD = 0.03
-#: Neighbours that are sure of no more than this, in log2, leave the answer to the regression: on a
-#: calibration on Zen 3, each size left out, they are off by 7 % up to here and by 23 % beyond.
-_MOST_SPREAD = 0.25
+#: Neighbours that are farther apart than this, in log2 of measured / roofline, leave the answer to
+#: the regression.
+_MOST_APART = 0.35
 #: how much worse an answer gets with the distance of the nearest neighbour, found by leaving out
 _SPREAD_EACH_DOUBLING = 0.12
 
@@ -46,10 +47,17 @@ class _Point:
 
 
 class Memory:
-    """The measurements, by what they answer for. `residuals` are log2 of measured /
-    roofline."""
+    """The measurements, by what they answer for. `residuals` are log2 of measured / roofline,
+    `home` tells the memory level in which a kernel finds its data: only neighbours of the same
+    level answer."""
 
-    def __init__(self, measurements: Iterable[Measurement], residuals: Iterable[float]) -> None:
+    def __init__(
+        self,
+        measurements: Iterable[Measurement],
+        residuals: Iterable[float],
+        home: Callable[[Measurement], str],
+    ) -> None:
+        self._home = home
         exact: dict[tuple[object, ...], list[tuple[Measurement, float]]] = defaultdict(list)
         for m, residual in zip(measurements, residuals, strict=True):
             exact[m.place].append((m, residual))
@@ -60,7 +68,7 @@ class Memory:
             log_ns, noisy = self._exact[place]
             residual = sum(r for _, r in found) / len(found)
             point = _Point(m.sizes, log_ns, residual, noisy, m.structure)
-            self._near[_neighbourhood(m)].append(point)
+            self._near[self._neighbourhood(m)].append(point)
 
     def answer(self, about: Measurement, *, exact: bool = True) -> Evidence | None:
         """Return what is known of a kernel under a choice, or None; without `exact`, as if it had
@@ -68,29 +76,31 @@ class Memory:
         if exact and about.place in self._exact:
             log_ns, noisy = self._exact[about.place]
             return Evidence(log_ns, math.log2(1 + _LEAST_SPREAD), True, noisy)
-        points = self._near.get(_neighbourhood(about), [])
+        points = self._near.get(self._neighbourhood(about), [])
         apart = [(_distance(p.sizes, about.sizes), p) for p in points]
         near = sorted(((d, p) for d, p in apart if 0 < d <= _FARTHEST), key=lambda pair: pair[0])
-        if len(near) < 2:
+        if len(near) < 2 or near[0][0] > _FARTHEST_NEAREST:
             return None
-        found = _interpolated(near[:_NEIGHBOURS])
-        return found if found.spread <= _MOST_SPREAD else None
+        return _interpolated(near[:_NEIGHBOURS])
+
+    def _neighbourhood(self, m: Measurement) -> tuple[object, ...]:
+        level = self._home(m)
+        return m.family, canonical(m.moves), m.precision, m.threads, min(m.copies, 2), level
 
 
-def _interpolated(near: Sequence[tuple[float, _Point]]) -> Evidence:
-    """Weight measured / roofline at the neighbours with their distance (Shepard, 1968).
+def _interpolated(near: Sequence[tuple[float, _Point]]) -> Evidence | None:
+    """Weight measured / roofline at the neighbours with their distance (Shepard, 1968); None where
+    they are too far apart.
 
     With two neighbours in line it is linear interpolation in the logarithms of time and size.
     """
     total = sum(1 / d for d, _ in near)
     residual = sum(p.residual / d for d, p in near) / total
     apart = math.sqrt(sum((p.residual - residual) ** 2 / d for d, p in near) / total)
+    if apart > _MOST_APART:
+        return None
     spread = math.hypot(apart, math.log2(1 + _SPREAD_EACH_DOUBLING * near[0][0]))
     return Evidence(residual, spread, False, any(p.noisy for _, p in near))
-
-
-def _neighbourhood(m: Measurement) -> tuple[object, ...]:
-    return m.family, canonical(m.moves), m.precision, m.threads, min(m.copies, 2)
 
 
 def _distance(a: tuple[int, ...], b: tuple[int, ...]) -> float:

@@ -22,12 +22,15 @@ _AMOUNTS = (
     *("flops", "argument_bytes", "result_bytes", "points", "reduction_depth", "chunk_depth"),
     *("chunks", "boxes", "boxes_per_core", "box_points", "box_rows", "panel_per_l1"),
     *("rows_per_l2", "panel_bytes", "rows_bytes", "parts", "nests"),
+    *("block_lines", "block_pages", "block_runs_per_set"),
+    *("box_lines", "box_pages", "box_runs_per_set"),
 )
 #: numbers that matter as they are
 _PLAIN = (
     *("stages", "has_products", "body_ops", "epilogue_ops", "vector_elements", "over_reduction"),
     *("lane_use", "panel_use", "row_use", "rows", "vectors", "registers", "register_fill"),
     *("loads_per_product", "far_lanes", "copied", "box_imbalance", "windows"),
+    *("block_line_use", "box_line_use"),
 )
 _PRECISIONS = ("f32", "f64", "bf16")
 _LAYOUTS = ("plain", "packed", "nn", "nt", "nchw", "nhwc", "last", "first", "rows")

@@ -15,7 +15,7 @@ from metadef.cli.models import load_model
 from metadef.cli.usage import UsageError, counts
 
 if TYPE_CHECKING:
-    from metadef.calibrate.cases import Case
+    from metadef.calibrate.case import Case
 
 #: choices of each kernel of a model beside its default
 _CHOICES = 6
@@ -65,7 +65,7 @@ def model_cases(names: Sequence[str], kinds: Sequence[str] | None) -> list[Case]
         UsageError: kinds were named, too.
         MetadefError: a model cannot be loaded.
     """
-    from metadef.calibrate.cases import Case
+    from metadef.calibrate.case import Case
 
     if kinds is not None:
         raise UsageError("--kinds: expected without --model, whose kernels are what they are")
