@@ -64,14 +64,15 @@ def block_for_caches(
     passing = _row_blocks(stage, schedule, row_dims)
     few = resident < _FEW_ROW_BLOCKS * schedule.rows and passing > MOST_ROW_BLOCKS
     step = schedule.panel * sum(_bytes(x) for x in panels)
-    large = _depth(stage, chunks) * step > target.l2_bytes // 8 and passing > 1
+    share = _panel_share(stage, target)
+    large = _depth(stage, chunks) * step > target.l2_bytes // share and passing > 1
     cut = (few or large) and is_sum(stage)
     if wanted.chunks is not None:
         sizes = zip(stage.reduction_dims, wanted.chunks, strict=True)
         chunks = {d: size for d, size in sizes if size}
         cut = bool(chunks)
     elif cut:
-        chunks = _chunks(stage, schedule, step, target)
+        chunks = _chunks(stage, schedule, target.l2_bytes // (2 * share) // step)
     if cut:
         resident = _resident_rows(stage, row_bytes, chunks, target.l2_bytes // 4)
     if wanted.tiles is not None:
@@ -136,12 +137,20 @@ def _row_blocks(stage: Stage, schedule: Schedule, row_dims: list[int]) -> int:
     return total
 
 
-def _chunks(stage: Stage, schedule: Schedule, step: int, target: Target) -> dict[int, int]:
-    """Split the reduction so that a chunk of a panel takes a sixteenth of the second cache level.
+def _panel_share(stage: Stage, target: Target) -> int:
+    """Return which part of the second cache level a panel may take, as 1 / n; a chunk is half that.
 
-    `step` is the bytes of a panel at one index of the reduction.
+    An eighth is read mostly from the first level. A core that issues several instructions for each
+    product (SSE) does not wait for the second, and a chunk's ends cost it more; windows, whose taps
+    read the same rows, gain by a first level that holds those beside the panel.
     """
-    most = max(1, target.l2_bytes // 16 // step)
+    windows = len(stage.reduction_dims) > 1
+    return 2 if target.overwrites_operands and not windows else 8
+
+
+def _chunks(stage: Stage, schedule: Schedule, most: int) -> dict[int, int]:
+    """Split the reduction in chunks of about `most` indices."""
+    most = max(1, most)
     chunks: dict[int, int] = {}
     kept = whole_taps(stage, schedule)
     inside = prod(known(stage.extents[d]) for d in kept)
