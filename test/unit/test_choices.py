@@ -135,6 +135,23 @@ def test_features_are_numbers_of_one_choice() -> None:
     assert all(isinstance(v, int | float) for v in default.values())
 
 
+def test_features_say_which_lines_of_memory_are_touched() -> None:
+    def of(model: nn.Module, *shape: int) -> dict[str, float]:
+        kernels = model_kernels(model, (torch.randn(*shape),), None, spec=this_device())
+        return kernels[0].space().features()
+
+    class Columns(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x.t() + 1).contiguous()
+
+    rows, columns = of(nn.ReLU(), 512, 512), of(Columns(), 512, 512)
+    assert rows["box_line_use"] > 0.9
+    # A line read and one written for each 16 elements at least, in both.
+    assert columns["box_lines"] / columns["box_points"] >= rows["box_lines"] / rows["box_points"]
+    # Rows 2 KiB apart begin in two of the sets.
+    assert columns["block_runs_per_set"] > rows["block_runs_per_set"] == 1
+
+
 def test_features_take_values_of_symbols() -> None:
     space = space_of("linear_of_any_rows")
     few, many = (space.features(symbols={"B": rows}) for rows in (8, 800))
