@@ -140,12 +140,12 @@ def _row_blocks(stage: Stage, schedule: Schedule, row_dims: list[int]) -> int:
 def _panel_share(stage: Stage, target: Target) -> int:
     """Return which part of the second cache level a panel may take, as 1 / n; a chunk is half that.
 
-    An eighth is read mostly from the first level. A core that issues several instructions for each
-    product (SSE) does not wait for the second, and a chunk's ends cost it more; windows, whose taps
-    read the same rows, gain by a first level that holds those beside the panel.
+    An eighth is read mostly from the first level. A core without multiply-adds issues several
+    instructions for each product and does not wait for the second, and a chunk's ends cost it more;
+    windows, whose taps read the same rows, gain by a first level that holds those beside the panel.
     """
     windows = len(stage.reduction_dims) > 1
-    return 2 if target.overwrites_operands and not windows else 8
+    return 8 if target.fuses_products or windows else 2
 
 
 def _chunks(stage: Stage, schedule: Schedule, most: int) -> dict[int, int]:
