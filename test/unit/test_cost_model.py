@@ -115,14 +115,20 @@ def test_neighbours_in_another_level_are_no_evidence() -> None:
 
 
 def test_neighbours_answer_where_the_regression_agrees() -> None:
-    # Two sizes of one family take four times what all other kernels say.
-    odd = [replace(kernel(n, factor=6.0), family="odd", structure=f"odd {n}") for n in (200, 216)]
-    asked = replace(kernel(208), family="odd", structure="asked")
-    without = learn(KERNELS, SPEC, LIMITS)
-    (found,) = replace(
-        learn([*KERNELS, *odd], SPEC, LIMITS), regression=without.regression
-    ).predict([asked])
-    assert found.source == REGRESSION
+    regression = learn(KERNELS, SPEC, LIMITS).regression
+    asked = replace(kernel(184), family="odd", structure="asked")
+
+    def source(factor: float) -> str:
+        near = [
+            replace(kernel(n, factor=factor), family="odd", structure=f"odd {n}")
+            for n in (176, 192)
+        ]
+        model = replace(learn([*KERNELS, *near], SPEC, LIMITS), regression=regression)
+        return model.predict([asked])[0].source
+
+    # Two sizes of one family take what all other kernels say, or four times that.
+    assert source(1.5) == INTERPOLATED
+    assert source(6.0) == REGRESSION
 
 
 def test_another_family_is_the_regressions() -> None:

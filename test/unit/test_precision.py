@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_device
 import torch
 from native_kernel import check
 from torch import Tensor, nn
 
 import metadef
 from metadef.cost.weights import Product, cheapest_type, product_cycles
-from metadef.device.spec import Cache, DeviceSpec
+from metadef.device.spec import Cache
 from metadef.diagnostics import MetadefError, MetadefWarning, PlanError
 from metadef.dialects.metadef.ops.contraction import contraction
 from metadef.dialects.metadef.ops.unpack import unpack
@@ -32,12 +33,10 @@ from metadef.plan.files import from_json, to_json
 from metadef.plan.plan import PRECISION, Entry, ExecutionPlan
 from metadef.runtime.host import this_device
 
-DEVICE = DeviceSpec(
-    name="test", kind="cpu", triple="x86_64-unknown-linux-gnu", cpu="", features="", cores=2,
-    threads=2, vector_bits=256, vector_registers=16, instructions=(), memory_bytes=2**34,
-    caches=(Cache(1, 2**15, 64, 1), Cache(2, 2**19, 64, 1), Cache(3, 2**23, 64, 2)),
-    types=("f32",), alignment=64,
-)  # fmt: skip
+#: weights of 8 MiB and more come from memory
+DEVICE = replace(
+    small_device.DEVICE, caches=(*small_device.DEVICE.caches[:2], Cache(3, 2**23, 64, 2))
+)
 EMPTY = empty_plan(this_device())
 
 

@@ -309,8 +309,9 @@ class _Search:
         scores = [score(self.request.objective, first, calls) for calls in others]
         chosen, model = tried[scores.index(min(scores))] if tried else (start, default)
         # What is best of several is so by luck too: only the measurement that follows counts.
-        after, adapted = self._measure([default, model], sure=True)
-        if is_better(self.request.objective, after, adapted):
+        after, *measured = self._measure([default, *([model] if tried else [])], sure=True)
+        adapted = measured[0] if measured else after
+        if measured and is_better(self.request.objective, after, adapted):
             chosen = met_entries(chosen, model)
         else:
             chosen, model, adapted = start, default, after
