@@ -37,7 +37,7 @@ from metadef.tuning.calls import Calls, measure_calls, time_ratio
 from metadef.tuning.result import Tuned
 
 HOST = "host"
-_ROUNDS, _SLICE_SECONDS = 21, 0.1
+_ROUNDS, _SECONDS = 31, 4.0
 _PLANS = RESULTS / "plans"
 
 
@@ -135,7 +135,7 @@ def _calls(setting: Setting, plans: list[ExecutionPlan | None], threads: int) ->
     return measure_calls(
         *(compiled, model.args, model.kwargs),
         rounds=_ROUNDS,
-        seconds=_SLICE_SECONDS,
+        seconds=_SECONDS,
         symbols={},
     )
 

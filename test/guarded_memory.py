@@ -64,7 +64,7 @@ class Guard:
         tables.Layout.__init__ = init  # type: ignore[method-assign]
         tables.Layout.table = table  # type: ignore[method-assign]
         program.OutputPool = lambda _: self  # type: ignore[assignment, misc]
-        program.WeightMemory = lambda _: self  # type: ignore[assignment, misc]
+        program.BlockMemory = lambda _: self  # type: ignore[assignment, misc]
 
     def take(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """Return a tensor of any contents."""

@@ -12,9 +12,10 @@ from importlib.resources.abc import Traversable
 from metadef import __version__
 from metadef.codegen.import_closure import import_closure
 
-#: What makes machine code of a kernel's text beside the passes of its pipeline, and what describes
-#: the kernel in a table: numbers by another description do not compare.
-_CODE = ("metadef.codegen.build", "metadef.predict.described")
+#: What makes machine code of a kernel's text beside the passes of its pipeline, what measures it,
+#: and what describes it in a table: numbers by another description, or measured otherwise, do not
+#: compare.
+_CODE = ("metadef.codegen.build", "metadef.measure.kernel_process", "metadef.predict.described")
 #: modules whose imports by name are known here: none by the first, passes of the pipeline by the
 #: second
 _BY_NAME = ("metadef", "metadef.pipeline")
@@ -29,7 +30,7 @@ def compiler_version() -> str:
 @functools.cache
 def code_version() -> str:
     """Return what tells apart states of the compiler that may make other code of a kernel's text,
-    or describe it otherwise: measurements of kernels are good for one of them.
+    or measure or describe it otherwise: measurements of kernels are good for one of them.
 
     It counts the files of `code_files` alone: a front pass may change without it.
     """
@@ -38,7 +39,7 @@ def code_version() -> str:
 
 def code_files() -> dict[str, bytes]:
     """Return the modules of the package that a kernel's text may go through, with their source:
-    what its pipeline's passes, code generation and the description import."""
+    what its pipeline's passes, code generation, the measurement and the description import."""
     from metadef.pipelines import find_pipeline
 
     names = [stage.name.replace("-", "_") for stage in find_pipeline("kernel")]

@@ -21,6 +21,7 @@ from metadef.codegen.kernel import CompiledKernel
 from metadef.codegen.protocol import IDLE_EXIT, STAGE_MARK, Message, receive, send
 from metadef.diagnostics import MetadefError
 from metadef.runtime.back_graph import BackGraph, Input, Step, Tensor
+from metadef.runtime.block_memory import BlockMemory
 from metadef.runtime.jit import Library
 from metadef.runtime.program import Program
 from metadef.symbolic import Dim
@@ -78,7 +79,7 @@ def measure(
     run of them: then all threads are there."""
     began = time.monotonic()
     run = _in_time(meet, kernels[0], run, threads)
-    tensors = [_filled(t) for _ in range(run.copies) for t in (*run.reads, *run.writes)]
+    tensors = _filled(run)
     results = tensors[len(run.reads) : len(run.reads) + len(run.writes)]
     timed: list[Callable[[], float]] = []
     expected: list[torch.Tensor] = []
@@ -117,8 +118,7 @@ def _in_time(
         return run
     _note_run(kernel)
     one = replace(run, copies=1)
-    tensors = [_filled(t) for t in (*run.reads, *run.writes)]
-    once = _timed(meet, kernel, one, tensors, threads)
+    once = _timed(meet, kernel, one, _filled(one), threads)
     once()
     return replace(run, copies=max(1, min(run.copies, int(_MOST_RUN_NS // max(once(), 1)))))
 
@@ -192,12 +192,18 @@ def _tensor(data: dict[str, Any]) -> Tensor:
     return Tensor(tuple(map(Dim.of, data["dims"])), getattr(torch, data["dtype"]))
 
 
-def _filled(tensor: Tensor) -> torch.Tensor:
-    """Return memory with values that no function minds: floats in 0.1 to 1, small integers."""
-    shape = [dim.value for dim in tensor.dims]
-    if tensor.dtype.is_floating_point:
-        return torch.rand(shape).mul_(0.9).add_(0.1).to(tensor.dtype)
-    return torch.randint(0, _MOST_INDEX, shape).to(tensor.dtype)
+def _filled(run: KernelRun) -> list[torch.Tensor]:
+    """Return the tensors of all copies, in memory as a program's, with values that no function
+    minds: floats in 0.1 to 1, small integers."""
+    declared = (*run.reads, *run.writes) * run.copies
+    memory = BlockMemory(declared)
+    tensors = [memory.take(tuple(d.value for d in t.dims), t.dtype) for t in declared]
+    for tensor in tensors:
+        if tensor.dtype.is_floating_point:
+            tensor.copy_(torch.rand(tensor.shape).mul_(0.9).add_(0.1))
+        else:
+            tensor.copy_(torch.randint(0, _MOST_INDEX, tensor.shape))
+    return tensors
 
 
 def _difference(found: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float:

@@ -22,12 +22,12 @@ from metadef.diagnostics import InputError, MetadefError
 from metadef.symbolic import Dim
 
 from .back_graph import Arena, BackGraph, Input, Output, Plan, Tensor
+from .block_memory import BlockMemory
 from .jit import Library, dispatch_loop
+from .large_pages import memory
 from .output_pool import OutputPool
 from .tables import Layout, Table
-from .weight_memory import WeightMemory
 
-_CPU = torch.device("cpu")
 #: tables kept for each context; one is a few words for each kernel of the program
 _TABLES_KEPT = 64
 
@@ -63,10 +63,10 @@ os.register_at_fork(after_in_child=_Process.note_fork)
 
 def _bytes(count: int) -> torch.Tensor:
     """Return memory for a context, which outlives this call and what it runs under."""
-    memory = torch.empty(count, dtype=torch.uint8, device=_CPU)
-    if count and not memory.data_ptr():
-        raise _no_memory(memory)
-    return memory
+    found = memory(count)
+    if count and not found.data_ptr():
+        raise _no_memory(found)
+    return found
 
 
 class Pool(Protocol):
@@ -263,7 +263,7 @@ def build_program(
     library = Library(objects.values())
     known = dict(weights)
     if plan.init is not None:
-        new_pool = partial(WeightMemory, plan.init.outputs)
+        new_pool = partial(BlockMemory, plan.init.outputs)
         run_once = Program(plan.init, kernels, library, weights, threads, new_pool)
         known.update(zip(plan.made, run_once([]), strict=True))
     return Program(plan.main, kernels, library, known, threads)

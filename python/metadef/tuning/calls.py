@@ -15,8 +15,9 @@ from metadef.symbolic import Dim
 
 from .objective import Cost, Objective
 
-#: A gain smaller than this is not taken for one.
-LEAST_GAIN = 0.01
+#: A gain of a model smaller than this is not taken for one.
+LEAST_GAIN = 0.005
+_SLICE_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def measure_calls(
     at_once: int = 1,
     energy: bool = False,
 ) -> list[Calls]:
-    """Call models that do the same for slices of `seconds`, in turn; `at_once` calls at a time.
+    """Call models that do the same in turn, `at_once` calls at a time: in `rounds` short slices,
+    and in more until each ran for `seconds`.
 
     `symbols` has the values of the models' symbols under these arguments.
     """
@@ -68,7 +70,12 @@ def measure_calls(
         used[name] += slice_used.joules
 
     series = interleave(
-        programs, rounds=rounds, slice_seconds=seconds, at_once=at_once, around=counted
+        programs,
+        rounds=rounds,
+        seconds=seconds,
+        slice_seconds=_SLICE_SECONDS,
+        at_once=at_once,
+        around=counted,
     )
     return [
         Calls(s, memory_of(model, symbols, at_once), used[name] / len(s.calls) if energy else None)

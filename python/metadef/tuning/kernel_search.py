@@ -16,7 +16,6 @@ from metadef.measure.alone import KernelRun, Outcome, Rounds
 from metadef.plan.kernel_choice import KernelChoice, choice_from_data
 
 from .budget import Budget
-from .calls import LEAST_GAIN
 from .measuring import Measurer
 from .proxy import Ranked
 from .study import Study, Trial
@@ -25,6 +24,8 @@ from .study import Study, Trial
 _TOGETHER = 5
 #: Batches without a better choice end the search of a kernel.
 _PATIENCE = 2
+#: A gain of a kernel smaller than this is not taken for one.
+_LEAST_GAIN = 0.01
 #: results that differ by more than this, relative to the largest, are wrong
 _TOLERANCE = 1e-3
 
@@ -101,9 +102,9 @@ def search_schedules(
             if trial.ratio is not None:
                 found[ranked_one.choice] = trial
         best = min((t.ratio or 1.0 for t in found.values()), default=1.0)
-        in_vain = 0 if best < best_before - LEAST_GAIN else in_vain + 1
+        in_vain = 0 if best < best_before - _LEAST_GAIN else in_vain + 1
     measured = len(study.trials(kernel.subject)) - known
-    better = [c for c, t in found.items() if t.ratio is not None and t.ratio < 1 - LEAST_GAIN]
+    better = [c for c, t in found.items() if t.ratio is not None and t.ratio < 1 - _LEAST_GAIN]
     better.sort(key=lambda c: found[c].ratio or 1.0)
     return _confirmed(kernel, better, found, compiled, baseline, settings, measured, known)
 
@@ -135,7 +136,7 @@ def _confirmed(
         return None
     pairs = zip(chosen, outcomes, strict=True)
     ratios = sorted((_ratio(o, first), n) for n, (_, o) in enumerate(pairs) if not o.failed)
-    ratios = [(r, n) for r, n in ratios if r < 1 - LEAST_GAIN]
+    ratios = [(r, n) for r, n in ratios if r < 1 - _LEAST_GAIN]
     if not ratios:
         return _the_default(first, measured, known)
     best = ratios[0][1]

@@ -51,8 +51,8 @@ _ALGORITHMS_UNTIL, _SCHEDULES_UNTIL = 0.4, 0.85
 _PROXY_TRIALS = 100
 #: Kernels that together take less than this part of a call are left as they are.
 _LITTLE = 0.02
-_ROUNDS, _SLICE_SECONDS = 7, 0.05
-_SURE_ROUNDS = 21
+#: A look at a whole model: rounds, seconds; and one that tells small gains from luck.
+_LOOK, _SURE = (7, 0.35), (31, 1.5)
 #: bytes of the copies of a kernel's tensors, at most
 _MOST_COPIED = 256 << 20
 
@@ -349,12 +349,13 @@ class _Search:
 
     def _measure(self, models: Sequence[CompiledModel], sure: bool = False) -> list[Calls]:
         options = self.request.options
+        rounds, seconds = _SURE if sure else _LOOK
         return measure_calls(
             models,
             self.request.args,
             self.request.kwargs,
-            rounds=_SURE_ROUNDS if sure else _ROUNDS,
-            seconds=_SLICE_SECONDS,
+            rounds=rounds,
+            seconds=seconds,
             symbols=self.symbols,
             at_once=self.request.objective.calls_at_once(options.device.cores, options.threads),
             energy=self.request.objective.counts_energy,

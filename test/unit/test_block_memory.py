@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from metadef.runtime.back_graph import Tensor
+from metadef.runtime.block_memory import BlockMemory
 from metadef.runtime.dependences import ALIGNMENT
-from metadef.runtime.weight_memory import WeightMemory
 from metadef.symbolic import Dim
 
 
@@ -17,7 +17,7 @@ def test_tensors_lie_apart_in_one_block(rows: int) -> None:
         Tensor((), torch.int64),
         Tensor((Dim.of(rows), Dim.of(2)), torch.float64),
     ]
-    memory = WeightMemory(tensors)
+    memory = BlockMemory(tensors)
     taken = [memory.take(tuple(d.value for d in t.dims), t.dtype) for t in tensors]
     for number, tensor in enumerate(taken):
         assert tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0
