@@ -2,18 +2,21 @@
 """Tunes models on the devices that this machine can be, and runs each plan on each of them.
 
     bench/tuning.py --models resnet50_224,bert_12_layers --devices host,x86-64-v2 --budget 10m
+    bench/tuning.py --defaults            # no search: what the compiler decides for each device
 
 A device is `host`, or a shipped one whose CPU code generation is kept to. After the searches each
-model runs on each device by default and under the plan of every device, in turn: a plan should be
-best where it was made. Plans go to bench/results/plans/, records to bench/results/tuning.jsonl.
+model runs on each device by default, and as every device would have it, in turn: a plan should be
+best where it was made. A search leaves most decisions to the compiler, which makes them otherwise
+for another device; so these plans are said in full, the search's decisions and the compiler's. What
+was found goes to bench/results/plans/, records to bench/results/tuning.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,12 +31,16 @@ from metadef.cli.usage import count
 from metadef.device.restrict import restricted
 from metadef.device.shipped import shipped
 from metadef.device.spec import DeviceSpec
-from metadef.diagnostics import MetadefError
+from metadef.diagnostics import MetadefError, MetadefWarning
+from metadef.frontend.compiled_model import CompiledModel
+from metadef.frontend.options import empty_plan
+from metadef.measure.timing import is_faster
 from metadef.plan.files import save
 from metadef.plan.plan import ExecutionPlan
 from metadef.runtime.host import this_device
 from metadef.tuning.budget import parse_seconds
 from metadef.tuning.calls import Calls, measure_calls, time_ratio
+from metadef.tuning.entries import with_entries
 from metadef.tuning.result import Tuned
 
 HOST = "host"
@@ -47,7 +54,14 @@ class Setting:
 
     model: str
     device: str
-    tuned: Tuned
+    threads: int
+    tuned: Tuned | None
+    #: the search's decisions, and all others as the compiler makes them on this device
+    whole: ExecutionPlan
+
+    def compiled(self, plan: ExecutionPlan) -> CompiledModel:
+        """Compile the model on this device with a plan."""
+        return _compiled(self.model, self.device, self.threads, plan)
 
 
 def main() -> int:
@@ -58,22 +72,23 @@ def main() -> int:
     add("--devices", default=f"{HOST},intel-sandy-bridge,x86-64-v2", help="host, shipped devices")
     add("--threads", type=count, default=1, help="threads (1)")
     add("--budget", metavar="TIME", default="10m", help="of each search (10m)")
+    add("--defaults", action="store_true", help="search nothing")
     add("--no-record", action="store_true", help="keep no plan and no record")
     args = parser.parse_args()
     devices = args.devices.split(",")
     where = circumstances()
     records: list[dict[str, Any]] = []
     try:
-        budget = parse_seconds(args.budget)
+        budget = 0.0 if args.defaults else parse_seconds(args.budget)
         for name in names_of(args.models):
-            found = [_tune(name, device, args.threads, budget) for device in devices]
-            for record in _compare(found, args.threads):
+            found = [_setting(name, device, args.threads, budget) for device in devices]
+            for record in _compare(found):
                 records.append(where | record | {"budget_s": budget})
                 if not args.no_record:
                     keep("tuning", records[-1:])
             if not args.no_record:
                 for setting in found:
-                    _keep_plan(setting, args.threads)
+                    _keep_plan(setting)
     except MetadefError as error:
         print(f"bench/tuning.py: {error}", file=sys.stderr)
         return 1
@@ -81,63 +96,94 @@ def main() -> int:
     return 0
 
 
-def _tune(name: str, device: str, threads: int, budget: float) -> Setting:
+def _setting(name: str, device: str, threads: int, budget: float) -> Setting:
+    tuned = _tune(name, device, threads, budget) if budget else None
+    plan = tuned.plan if tuned else empty_plan(_spec(device))
+    default = _compiled(name, device, threads, plan).default_plan()
+    return Setting(name, device, threads, tuned, with_entries(default, plan.entries))
+
+
+def _tune(name: str, device: str, threads: int, budget: float) -> Tuned:
     model = _model(name)
     title = f"{name} on {device}"
     with progress_bar(title) as tell:
-        tuned = metadef.tune(
+        return metadef.tune(
             *(model.module, model.args, model.kwargs),
             device=_spec(device),
             threads=threads,
             budget=budget,
             progress=lambda p: tell(p.layer, int(p.elapsed), int(p.seconds)),
         )
-    return Setting(name, device, tuned)
 
 
-def _compare(found: list[Setting], threads: int) -> list[dict[str, Any]]:
-    """Run the model on each device, by default and under each plan."""
+def _compare(settings: list[Setting]) -> list[dict[str, Any]]:
+    """Run the model on each device, by default and as each device has it."""
     records = []
-    for setting in found:
-        default, *others = _calls(setting, [None, *(s.tuned.plan for s in found)], threads)
-        under = [s.device for s in found]
+    for here in settings:
+        plans = {s.device: s.whole for s in settings}
+        default, *others = _calls(here, [empty_plan(_spec(here.device)), *plans.values()])
+        calls = dict(zip(plans, others, strict=True))
+        own = calls[here.device]
         records.append(
             {
-                "model": setting.model,
-                "device": setting.device,
-                "threads": threads,
-                "search_s": round(setting.tuned.seconds, 1),
-                "trials": setting.tuned.trials,
-                "gain_in_search": setting.tuned.gain,
+                "model": here.model,
+                "device": here.device,
+                "threads": here.threads,
                 "default_ns": default.cost.latency_ns,
-                "entries": [entry.kind for entry in setting.tuned.plan.entries],
-                "kernels": [
-                    {"name": k.name, "runs": k.runs, "ns": [k.default_ns, k.adapted_ns]}
-                    for k in setting.tuned.kernels
-                ],
-                "time_over_default": {
-                    name: time_ratio(default, calls)
-                    for name, calls in zip(under, others, strict=True)
-                },
+                "time_over_default": {d: time_ratio(default, c) for d, c in calls.items()},
+                "time_over_own": {d: time_ratio(own, c) for d, c in calls.items()},
+                "by_sign_test": {d: _verdict(own, c) for d, c in calls.items()},
+                "decisions": len(here.whole.entries),
+                "decided_otherwise": {d: _apart(here.whole, p) for d, p in plans.items()},
+                "search": None if here.tuned is None else _found(here.tuned),
             }
         )
     return records
 
 
-def _calls(setting: Setting, plans: list[ExecutionPlan | None], threads: int) -> list[Calls]:
-    model, spec = _model(setting.model), _spec(setting.device)
-    compiled = [
-        metadef.compile(
-            *(model.module, model.args, model.kwargs), device=spec, threads=threads, plan=plan
-        )
-        for plan in plans
-    ]
+def _found(tuned: Tuned) -> dict[str, Any]:
+    return {
+        "seconds": round(tuned.seconds, 1),
+        "trials": tuned.trials,
+        "gain": tuned.gain,
+        "entries": [entry.kind for entry in tuned.plan.entries],
+        "kernels": [
+            {"name": k.name, "runs": k.runs, "ns": [k.default_ns, k.adapted_ns]}
+            for k in tuned.kernels
+        ],
+    }
+
+
+def _verdict(own: Calls, other: Calls) -> str:
+    """Tell whether another plan is slower than the device's own by more than chance."""
+    if is_faster(other.series, own.series):
+        return "slower"
+    return "faster" if is_faster(own.series, other.series) else "same"
+
+
+def _apart(one: ExecutionPlan, other: ExecutionPlan) -> int:
+    """Return how many decisions of one plan go otherwise in the other, or are not there."""
+    decided = {(e.kind, e.key) for e in one.entries}
+    return sum(one.wanted(*d)[0][0] != next(iter(other.wanted(*d)), (None,))[0] for d in decided)
+
+
+def _calls(setting: Setting, plans: list[ExecutionPlan]) -> list[Calls]:
+    model = _model(setting.model)
     return measure_calls(
-        *(compiled, model.args, model.kwargs),
+        *([setting.compiled(plan) for plan in plans], model.args, model.kwargs),
         rounds=_ROUNDS,
         seconds=_SECONDS,
         symbols={},
     )
+
+
+def _compiled(name: str, device: str, threads: int, plan: ExecutionPlan) -> CompiledModel:
+    model = _model(name)
+    options = {"device": _spec(device), "threads": threads, "plan": plan}
+    with warnings.catch_warnings():
+        # Of a plan for another device it is said how much of it applies.
+        warnings.simplefilter("ignore", MetadefWarning)
+        return metadef.compile(model.module, model.args, model.kwargs, **options)
 
 
 def _model(name: str) -> Model:
@@ -149,24 +195,28 @@ def _spec(device: str) -> DeviceSpec:
     return this_device() if device == HOST else restricted(this_device(), shipped(device))
 
 
-def _keep_plan(setting: Setting, threads: int) -> Path:
+def _keep_plan(setting: Setting) -> None:
+    if setting.tuned is None:
+        return
     _PLANS.mkdir(parents=True, exist_ok=True)
-    path = _PLANS / f"{setting.model}.{setting.device}.{threads}.json"
     plan = setting.tuned.plan
     # The lines of the model have paths of this machine.
     entries = tuple(replace(e, what=replace(e.what, lines=())) for e in plan.entries)
+    path = _PLANS / f"{setting.model}.{setting.device}.{setting.threads}.json"
     save(replace(plan, entries=entries), path)
-    return path
 
 
 def table(records: list[dict[str, Any]], devices: list[str]) -> Table:
-    """Return the time under the plan of each device over the default's."""
-    shown = Table(title="time over the default's, by the plan tuned on each device")
-    for name in ("model", "runs on", "default ms", *(f"plan of {device}" for device in devices)):
-        shown.add_column(name, justify="left" if name in ("model", "runs on") else "right")
+    """Return the time as each device has it over the time as the device itself has it."""
+    shown = Table(title="time by the plan of each device, over the time by the device's own")
+    names = ("model", "runs on", "default ms", "own/default")
+    for name in (*names, *(f"plan of {device}" for device in devices)):
+        shown.add_column(name, justify="left" if name in names[:2] else "right")
     for r in records:
-        ratios = (f"{r['time_over_default'][device]:.3f}" for device in devices)
-        shown.add_row(r["model"], r["device"], f"{r['default_ns'] / 1e6:.2f}", *ratios)
+        over = r["time_over_own"]
+        ratios = (f"{over[d]:.3f} ({r['decided_otherwise'][d]} otherwise)" for d in devices)
+        own = f"{r['time_over_default'][r['device']]:.3f}"
+        shown.add_row(r["model"], r["device"], f"{r['default_ns'] / 1e6:.2f}", own, *ratios)
     return shown
 
 
