@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 
@@ -237,6 +239,13 @@ def test_programs_are_timed_in_turn() -> None:
     series = interleave(programs, rounds=2, slice_seconds=0.0)
     assert "".join(calls) == "aaabbb" + "ab" + "ba"
     assert [len(part) for part in series["a"].slices] == [1, 1]
+
+
+def test_programs_are_timed_until_each_ran_long_enough() -> None:
+    programs = {"short": partial(time.sleep, 0.001), "long": partial(time.sleep, 0.004)}
+    short, long = interleave(programs, rounds=2, seconds=0.008, slice_seconds=0.0).values()
+    assert sum(short.calls) >= 0.008
+    assert 2 <= len(short.slices) == len(long.slices) <= 8
 
 
 def test_programs_are_timed_several_calls_at_once() -> None:

@@ -52,7 +52,7 @@ _PROXY_TRIALS = 100
 #: Kernels that together take less than this part of a call are left as they are.
 _LITTLE = 0.02
 #: A look at a whole model: rounds, seconds; and one that tells small gains from luck.
-_LOOK, _SURE = (7, 0.35), (31, 1.5)
+_LOOK, _SURE = (7, 0.35), (21, 1.5)
 #: bytes of the copies of a kernel's tensors, at most
 _MOST_COPIED = 256 << 20
 
