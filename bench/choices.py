@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 import torch
+from devices import device_here
 from record import circumstances, keep
 from rich.table import Table
 from torch import nn
@@ -35,7 +36,6 @@ from metadef.measure.alone import Outcome, Rounds, measure_alone
 from metadef.measure.kernel_runs import kernel_run
 from metadef.plan.kernel_choice import KernelChoice
 from metadef.runtime.cache import default_cache
-from metadef.runtime.host import device_named
 from metadef.tuning.knowledge import Knowledge
 
 _TOGETHER = 7
@@ -86,7 +86,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("--kernels", default=",".join(CASES), help=f"of {', '.join(CASES)} (all)")
-    add("--device", metavar="DEVICE", help="what code is generated for (default: this machine)")
+    add("--device", default="host", help="host, a shipped device whose code is made, or a file")
     add("--threads", type=count, default=1, help="threads (1)")
     add("--limit", type=count, default=128, help="choices of each kernel at most (128)")
     add("--no-record", action="store_true", help="keep no record")
@@ -101,7 +101,7 @@ def main() -> int:
         for done, name in enumerate(names):
             tell(name, done, len(names))
             try:
-                found = measure_case(name, device_named(args.device), args.threads, args.limit)
+                found = measure_case(name, device_here(args.device), args.threads, args.limit)
             except MetadefError as error:
                 print(f"bench/choices.py: {name}: {error}", file=sys.stderr)
                 return 1

@@ -4,11 +4,11 @@
     bench/tuning.py --models resnet50_224,bert_12_layers --devices host,x86-64-v2 --budget 10m
     bench/tuning.py --defaults            # no search: what the compiler decides for each device
 
-A device is `host`, or a shipped one whose CPU code generation is kept to. After the searches each
-model runs on each device by default, and as every device would have it, in turn: a plan should be
-best where it was made. A search leaves most decisions to the compiler, which makes them otherwise
-for another device; so these plans are said in full, the search's decisions and the compiler's. What
-was found goes to bench/results/plans/, records to bench/results/tuning.jsonl.
+A device is `host`, or a shipped one whose CPU code generation is kept to (`devices.py`). After the
+searches each model runs on each device by default, and as every device would have it, in turn: a
+plan should be best where it was made. A search leaves most decisions to the compiler, which makes
+them otherwise for another device; so these plans are said in full, the search's decisions and the
+compiler's. What was found goes to bench/results/plans/, records to bench/results/tuning.jsonl.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from devices import device_here
 from record import RESULTS, circumstances, keep
 from rich.table import Table
 from workloads import names_of, row
@@ -28,22 +29,17 @@ import metadef
 from metadef.cli.console import progress_bar, stdout
 from metadef.cli.models import Model
 from metadef.cli.usage import count
-from metadef.device.restrict import restricted
-from metadef.device.shipped import shipped
-from metadef.device.spec import DeviceSpec
 from metadef.diagnostics import MetadefError, MetadefWarning
 from metadef.frontend.compiled_model import CompiledModel
 from metadef.frontend.options import empty_plan
 from metadef.measure.timing import is_faster
 from metadef.plan.files import save
 from metadef.plan.plan import ExecutionPlan
-from metadef.runtime.host import this_device
 from metadef.tuning.budget import parse_seconds
 from metadef.tuning.calls import Calls, measure_calls, time_ratio
 from metadef.tuning.entries import with_entries
 from metadef.tuning.result import Tuned
 
-HOST = "host"
 _ROUNDS, _SECONDS = 31, 4.0
 _PLANS = RESULTS / "plans"
 
@@ -69,7 +65,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("--models", default="resnet50_224,mobilenet_v2_224,bert_12_layers", help="rows of bench")
-    add("--devices", default=f"{HOST},intel-sandy-bridge,x86-64-v2", help="host, shipped devices")
+    add("--devices", default="host,intel-sandy-bridge,x86-64-v2", help="host, shipped devices")
     add("--threads", type=count, default=1, help="threads (1)")
     add("--budget", metavar="TIME", default="10m", help="of each search (10m)")
     add("--defaults", action="store_true", help="search nothing")
@@ -98,7 +94,7 @@ def main() -> int:
 
 def _setting(name: str, device: str, threads: int, budget: float) -> Setting:
     tuned = _tune(name, device, threads, budget) if budget else None
-    plan = tuned.plan if tuned else empty_plan(_spec(device))
+    plan = tuned.plan if tuned else empty_plan(device_here(device))
     default = _compiled(name, device, threads, plan).default_plan()
     return Setting(name, device, threads, tuned, with_entries(default, plan.entries))
 
@@ -109,7 +105,7 @@ def _tune(name: str, device: str, threads: int, budget: float) -> Tuned:
     with progress_bar(title) as tell:
         return metadef.tune(
             *(model.module, model.args, model.kwargs),
-            device=_spec(device),
+            device=device_here(device),
             threads=threads,
             budget=budget,
             progress=lambda p: tell(p.layer, int(p.elapsed), int(p.seconds)),
@@ -121,7 +117,7 @@ def _compare(settings: list[Setting]) -> list[dict[str, Any]]:
     records = []
     for here in settings:
         plans = {s.device: s.whole for s in settings}
-        default, *others = _calls(here, [empty_plan(_spec(here.device)), *plans.values()])
+        default, *others = _calls(here, [empty_plan(device_here(here.device)), *plans.values()])
         calls = dict(zip(plans, others, strict=True))
         own = calls[here.device]
         records.append(
@@ -179,7 +175,7 @@ def _calls(setting: Setting, plans: list[ExecutionPlan]) -> list[Calls]:
 
 def _compiled(name: str, device: str, threads: int, plan: ExecutionPlan) -> CompiledModel:
     model = _model(name)
-    options = {"device": _spec(device), "threads": threads, "plan": plan}
+    options = {"device": device_here(device), "threads": threads, "plan": plan}
     with warnings.catch_warnings():
         # Of a plan for another device it is said how much of it applies.
         warnings.simplefilter("ignore", MetadefWarning)
@@ -189,10 +185,6 @@ def _compiled(name: str, device: str, threads: int, plan: ExecutionPlan) -> Comp
 def _model(name: str) -> Model:
     torch.manual_seed(0)
     return row(name).build()
-
-
-def _spec(device: str) -> DeviceSpec:
-    return this_device() if device == HOST else restricted(this_device(), shipped(device))
 
 
 def _keep_plan(setting: Setting) -> None:
