@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from metadef.cli.main import main
 from metadef.codegen.version import code_version
 from metadef.cost.model.analytic import LAUNCH, home, roofline
 from metadef.cost.model.evaluate import ALL, evaluate, judge
-from metadef.cost.model.evidence import HALF_LIFE_DAYS, Memory
+from metadef.cost.model.evidence import HALF_LIFE_DAYS, Evidence, Memory
 from metadef.cost.model.fitted import learn
 from metadef.cost.model.forest import flat
 from metadef.cost.model.prediction import INTERPOLATED, MEASURED, REGRESSION, ROOFLINE
@@ -129,6 +130,18 @@ def test_neighbours_answer_where_the_regression_agrees() -> None:
     # Two sizes of one family take what all other kernels say, or four times that.
     assert source(1.5) == INTERPOLATED
     assert source(6.0) == REGRESSION
+
+
+def test_neighbours_that_answer_each_other_badly_answer_nobody() -> None:
+    def answer(factors: Sequence[float]) -> Evidence | None:
+        sizes = (100, 120, 140, 160)
+        known = [kernel(n, factor=f) for n, f in zip(sizes, factors, strict=True)]
+        residuals = [math.log2(f) for f in factors]
+        return Memory(known, residuals, lambda m: "l1").answer(kernel(130))
+
+    assert answer((1.0, 1.1, 1.0, 1.1)) is not None
+    # 22 % up and down: near enough to each other, and yet nothing to go by.
+    assert answer((1.0, 1.22, 1.0, 1.22)) is None
 
 
 def test_another_family_is_the_regressions() -> None:

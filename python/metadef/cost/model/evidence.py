@@ -23,6 +23,9 @@ _LEAST_SPREAD = 0.03
 #: Neighbours that are farther apart than this, in log2 of measured / roofline, leave the answer to
 #: the regression.
 _MOST_APART = 0.35
+#: Where neighbours answer for each other, each left out, and are farther off than this (the root
+#: mean square in log2), they answer nobody: sizes change more than what the roofline counts.
+_MOST_OFF = 0.2
 #: how much worse an answer gets with the distance of the nearest neighbour, found by leaving out
 _SPREAD_EACH_DOUBLING = 0.12
 
@@ -69,6 +72,7 @@ class Memory:
             residual = sum(r for _, r in found) / len(found)
             point = _Point(m.sizes, log_ns, residual, noisy, m.structure)
             self._near[self._neighbourhood(m)].append(point)
+        self._off: dict[tuple[object, ...], float] = {}
 
     def answer(self, about: Measurement, *, exact: bool = True) -> Evidence | None:
         """Return what is known of a kernel under a choice, or None; without `exact`, as if it had
@@ -76,16 +80,43 @@ class Memory:
         if exact and about.place in self._exact:
             log_ns, noisy = self._exact[about.place]
             return Evidence(log_ns, math.log2(1 + _LEAST_SPREAD), True, noisy)
-        points = self._near.get(self._neighbourhood(about), [])
-        apart = [(_distance(p.sizes, about.sizes), p) for p in points]
-        near = sorted(((d, p) for d, p in apart if 0 < d <= _FARTHEST), key=lambda pair: pair[0])
-        if len(near) < 2 or near[0][0] > _FARTHEST_NEAREST:
-            return None
-        return _interpolated(near[:_NEIGHBOURS])
+        place = self._neighbourhood(about)
+        others = [p for p in self._near.get(place, []) if p.sizes != about.sizes]
+        found = _from_neighbours(others, about.sizes)
+        return None if found is None or self._how_far_off(place, others) > _MOST_OFF else found
+
+    def _how_far_off(self, place: tuple[object, ...], points: list[_Point]) -> float:
+        """Return how far off the points of a neighbourhood, or some of them, are when they answer
+        for each other."""
+        if len(points) < len(self._near[place]):
+            return _left_out(points)
+        if place not in self._off:
+            self._off[place] = _left_out(points)
+        return self._off[place]
 
     def _neighbourhood(self, m: Measurement) -> tuple[object, ...]:
         level = self._home(m)
         return m.family, canonical(m.moves), m.precision, m.threads, min(m.copies, 2), level
+
+
+def _left_out(points: Sequence[_Point]) -> float:
+    """Return the root mean square of the errors, in log2, with each point left out in its turn; 0
+    where the others answer for fewer than two of them."""
+    errors = []
+    for point in points:
+        others = [p for p in points if p.sizes != point.sizes]
+        if (found := _from_neighbours(others, point.sizes)) is not None:
+            errors.append(found.log_ns - point.residual)
+    return math.sqrt(sum(e * e for e in errors) / len(errors)) if len(errors) > 1 else 0.0
+
+
+def _from_neighbours(points: Iterable[_Point], sizes: tuple[int, ...]) -> Evidence | None:
+    """Return what the nearest points say of other sizes, None where they are too far away."""
+    apart = [(_distance(p.sizes, sizes), p) for p in points]
+    near = sorted((pair for pair in apart if pair[0] <= _FARTHEST), key=lambda pair: pair[0])
+    if len(near) < 2 or near[0][0] > _FARTHEST_NEAREST:
+        return None
+    return _interpolated(near[:_NEIGHBOURS])
 
 
 def _interpolated(near: Sequence[tuple[float, _Point]]) -> Evidence | None:
