@@ -16,7 +16,7 @@ from metadef.symbolic import Dim
 from .objective import Cost, Objective
 
 #: A gain of a model smaller than this is not taken for one.
-LEAST_GAIN = 0.005
+_LEAST_GAIN = 0.005
 _SLICE_SECONDS = 0.005
 
 
@@ -93,7 +93,7 @@ def score(objective: Objective, baseline: Calls, other: Calls) -> float:
 def is_better(objective: Objective, baseline: Calls, other: Calls) -> bool:
     """Tell whether `other` costs less by enough, and if time alone counts, not by chance."""
     is_sure = not objective.is_time or is_faster(baseline.series, other.series)
-    return is_sure and score(objective, baseline, other) < 1 - LEAST_GAIN
+    return is_sure and score(objective, baseline, other) < 1 - _LEAST_GAIN
 
 
 def time_ratio(baseline: Calls, other: Calls) -> float:

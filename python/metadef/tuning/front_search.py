@@ -18,12 +18,14 @@ from metadef.plan.decision import Decision
 from metadef.plan.plan import Choice, Entry, Evidence, ExecutionPlan
 
 from .budget import Budget
-from .calls import LEAST_GAIN, Calls, is_better, score
+from .calls import Calls, is_better, score
 from .entries import met_entries, search_entry, with_entries
 from .front_ways import Ways, open_ways
 from .objective import Objective
 from .study import Study, Trial
 
+#: a trial that is better by less in a short look is not looked at again
+_LEAST_PROMISE = 0.01
 #: compiles the model with a plan
 Compile = Callable[[ExecutionPlan], CompiledModel]
 #: calls models in turn; with True so often that it tells small gains from luck
@@ -212,4 +214,4 @@ def _spread(calls: Calls) -> float:
 def _promises(trial: Trial) -> bool:
     """Tell whether a trial was better: then it is measured again, with more rounds and beside what
     there is now."""
-    return trial.ratio is not None and trial.ratio < 1 - LEAST_GAIN
+    return trial.ratio is not None and trial.ratio < 1 - _LEAST_PROMISE
