@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from metadef import ir
-from metadef.cost.convolution import Convolution
-from metadef.dialects.metadef.attributes import integer, integers
+from metadef.cost.convolution import Convolution, fourier_cycles
+from metadef.device.spec import DeviceSpec
+from metadef.dialects.metadef.attributes import integers
 from metadef.dialects.metadef.fourier import LENGTHS, points_of
 from metadef.dialects.metadef.ops.constant import constant
 from metadef.dialects.metadef.ops.contraction import contraction
@@ -19,19 +20,14 @@ from metadef.dialects.metadef.ops.pad import pad
 from metadef.dialects.metadef.ops.pointwise import pointwise
 from metadef.dialects.metadef.ops.slice import slice
 from metadef.dialects.metadef.ops.transpose import transpose
-from metadef.dialects.metadef.shapes import ONE, shape_of
+from metadef.dialects.metadef.shapes import shape_of
 from metadef.symbolic import Dim, product
 
+from ._convolution_figures import is_depthwise
 from ._growth import MAX_GROWTH, MEBIBYTE, may_grow
 from ._reshapes import reshaped
 
 _F64_BYTES = 8
-
-
-def is_depthwise(op: Any) -> bool:
-    """Tell whether each channel is a group, of one output."""
-    _, *_, inputs, outputs = shape_of(op.operation.operands[1]).dims
-    return integer(op, "groups") > 1 and inputs == ONE and outputs == ONE
 
 
 def length_problem(length: int, conv: Convolution) -> str | None:
@@ -52,6 +48,12 @@ def length_problem(length: int, conv: Convolution) -> str | None:
             f"weights whose spectra are at most {MAX_GROWTH} MiB, got {size // 2 // MEBIBYTE} MiB"
         )
     return None
+
+
+def spectra_cycles(conv: Convolution, spec: DeviceSpec) -> dict[int, float]:
+    """Return what tiles of each length that can be used cost."""
+    legal = (n for n in LENGTHS if length_problem(n, conv) is None)
+    return {n: fourier_cycles(conv, n, spec) for n in legal}
 
 
 def by_spectra(op: Any, length: int) -> ir.Value:

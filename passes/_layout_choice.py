@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -15,6 +16,8 @@ from metadef.dialects.metadef.shapes import ONE, shape_of
 from metadef.symbolic import Dim
 
 from ._buffers import element_bytes
+from ._convolution_figures import convolution_of, fourier_problem, image_problem
+from ._fourier_convolution import spectra_cycles
 from ._layout import Sweep, typical
 from ._permutations import to_channels_first
 from ._planned import has_plan, note_decision, wanted
@@ -43,7 +46,8 @@ class Layouts:
     def layout_of(self, sweep: Sweep, op: Any) -> str:
         """Return the layout for a convolution or pool of plain images: by cost, where a plan wants
         nothing that can be. Note the decision, where there is a plan."""
-        chosen = cheapest_layout(_windows(sweep, op), self.spec)
+        tiled = _cycles_by_spectra(sweep, op, self.spec)
+        chosen = cheapest_layout(replace(_windows(sweep, op), tiled=tiled), self.spec)
         if not self.planned:
             return chosen
         key = operation_key(op)
@@ -79,6 +83,13 @@ def _windows(sweep: Sweep, op: Any) -> Windows:
         moved={NHWC: max(0, there), NCHW: max(0, -there)},
         element_bytes=element_bytes(x.element),
     )
+
+
+def _cycles_by_spectra(sweep: Sweep, op: Any, spec: DeviceSpec) -> float | None:
+    """Return what a convolution by spectra costs with channels last, None where it cannot be."""
+    if op.operation.name != "metadef.conv" or image_problem(op) or fourier_problem(op, sweep.once):
+        return None
+    return min(spectra_cycles(convolution_of(op, typical), spec).values(), default=None)
 
 
 def is_pointwise(op: Any) -> bool:

@@ -33,7 +33,14 @@ from metadef.pipeline import Pass
 from metadef.symbolic import Dim, product
 
 from ._buffers import values_known_once
-from ._fourier_convolution import by_spectra, is_depthwise, length_problem
+from ._convolution_figures import (
+    convolution_of,
+    fourier_problem,
+    image_problem,
+    tiles_problem,
+    window_of,
+)
+from ._fourier_convolution import by_spectra, length_problem, spectra_cycles
 from ._kernel_abi import least_values
 from ._planned import has_plan, note_decision, wanted
 from ._reshapes import reshaped
@@ -44,8 +51,6 @@ ALGORITHM = "metadef.algorithm"
 ALGORITHMS = DIRECT, WINOGRAD, FFT = "direct", "winograd", "fft"
 #: what a plan calls such decisions
 KIND = "convolution"
-#: windows of fewer elements both ways are left to Winograd's tiles
-LEAST_FOURIER_WINDOW = 5
 
 
 @dataclass(frozen=True)
@@ -139,15 +144,7 @@ class _Question:
         return None in self.problems.values()
 
     def cost_of(self) -> Convolution:
-        batch, height, width, outputs = shape_of(self.op.operation.results[0]).dims
-        channels = shape_of(self.op.operation.operands[0]).dims[3]
-        rows, columns = shape_of(self.op.operation.operands[1]).dims[1:3]
-        return Convolution(
-            batch.evaluate(self.least),
-            *(height.value, width.value, channels.value, outputs.value),
-            window=(rows.value, columns.value),
-            groups=integer(self.op, "groups"),
-        )
+        return convolution_of(self.op, lambda dim: dim.evaluate(self.least))
 
 
 def _choose(
@@ -158,7 +155,11 @@ def _choose(
     least: dict[str, int],
 ) -> None:
     """Replace a convolution where that is wanted: by its attribute, the plan, or its cost."""
-    problems = {WINOGRAD: _winograd_problem(op, once), FFT: _fourier_problem(op, once)}
+    problem = _nhwc_problem(op)
+    problems = {
+        WINOGRAD: problem or _winograd_problem(op, once),
+        FFT: problem or fourier_problem(op, once),
+    }
     if spec is None:
         problems = {name: p or "a device.spec on the module" for name, p in problems.items()}
     question = _Question(op, problems, least, spec)
@@ -207,9 +208,7 @@ def _cheapest_way(question: _Question) -> _Way:
         tile = cheapest_tile(conv, spec)
         ways[_Way(WINOGRAD, tile)] = winograd_cycles(conv, tile, spec)
     if question.problems[FFT] is None:
-        for length in LENGTHS:
-            if length_problem(length, conv) is None:
-                ways[_Way(FFT, length)] = fourier_cycles(conv, length, spec)
+        ways |= {_Way(FFT, n): cycles for n, cycles in spectra_cycles(conv, spec).items()}
     return min(ways, key=lambda way: ways[way])
 
 
@@ -260,49 +259,14 @@ def _error(op: Any, algorithm: str, problem: str) -> MetadefError:
 
 def _winograd_problem(op: Any, once: set[ir.Value]) -> str | None:
     """Return what a convolution lacks to be computed by Winograd's tiles, or None."""
-    problem = _image_problem(op)
-    if problem is not None:
-        return problem
-    if _window(op) != (WINDOW, WINDOW) or op.operation.operands[1] not in once:
+    if window_of(op) != (WINDOW, WINDOW) or op.operation.operands[1] not in once:
         return f"{WINDOW}x{WINDOW} weights that are known once"
-    return _tiles_problem(op) if integer(op, "groups") == 1 else "one group"
+    return tiles_problem(op) if integer(op, "groups") == 1 else "one group"
 
 
-def _fourier_problem(op: Any, once: set[ir.Value]) -> str | None:
-    """Return what a convolution lacks to be computed by spectra, or None."""
-    problem = _image_problem(op)
-    if problem is not None:
-        return problem
-    window = _window(op)
-    fits = window is not None and LEAST_FOURIER_WINDOW <= max(window) < LENGTHS[-1]
-    if not fits or op.operation.operands[1] not in once:
-        return f"windows of {LEAST_FOURIER_WINDOW} to {LENGTHS[-1] - 1} that are known once"
-    if integer(op, "groups") != 1 and not is_depthwise(op):
-        return "one group, or one of each channel"
-    return _tiles_problem(op)
-
-
-def _image_problem(op: Any) -> str | None:
-    x = shape_of(op.operation.operands[0])
-    fits = text(op, "layout") == "nhwc" and x.rank == 4 and isinstance(x.element, ir.F32Type)
+def _nhwc_problem(op: Any) -> str | None:
+    fits = image_problem(op) is None and text(op, "layout") == "nhwc"
     return None if fits else "f32 images in nhwc"
-
-
-def _window(op: Any) -> tuple[int, int] | None:
-    """Return the sizes of the window, None where they are not known."""
-    rows, columns = shape_of(op.operation.operands[1]).dims[1:3]
-    return (rows.value, columns.value) if rows.is_static and columns.is_static else None
-
-
-def _tiles_problem(op: Any) -> str | None:
-    """Return what windows lack to be computed for tiles of outputs at once, or None."""
-    x, result = shape_of(op.operation.operands[0]), shape_of(op.operation.results[0])
-    if any(s != 1 for s in (*integers(op, "strides"), *integers(op, "dilations"))):
-        return "strides and dilations of 1"
-    if min(integers(op, "padding")) < 0:
-        return "padding of 0 or more"
-    known = all(d.is_static and d.value > 0 for d in (*x.dims[1:], *result.dims[1:]))
-    return None if known else "sizes and channels that are static and not 0"
 
 
 def _by_tiles(op: Any, tile: int) -> ir.Value:

@@ -37,10 +37,10 @@ class PropagateLayout(Pass):
     then need move more bytes than the ones that go. So each transpose only ever moves down, and
     ends where it meets its inverse, an op that cannot take it, or the end.
     Which ops over windows go to nhwc is a decision: `cost/layout.py` prices both layouts by the
-    module's `device.spec`, with the images that have to be moved, and the module's `metadef.plan`
-    says otherwise (see `_planned.py`). So a depthwise convolution of what nobody has channels last
-    stays as it is where vectors along its rows are full, and a 1x1 one becomes a contraction.
-    A transposed convolution whose windows do not overlap becomes a contraction.
+    module's `device.spec`, with the images that have to be moved and with spectra where those are
+    to be had (`choose-convolutions`), and the module's `metadef.plan` says otherwise (see
+    `_planned.py`). So a depthwise convolution of what nobody has channels last stays as it is where
+    vectors along its rows are full, and a 1x1 one becomes a contraction. A transposed convolution whose windows do not overlap becomes a contraction.
     """
 
     accepts = FRONT

@@ -107,7 +107,7 @@ def test_model_is_as_accurate_as_eager(
     length: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("METADEF_CACHE_DIR", str(tmp_path))
-    costs = "metadef.passes.choose_convolutions.fourier_cycles"
+    costs = "metadef.passes._fourier_convolution.fourier_cycles"
     monkeypatch.setattr(costs, lambda _, candidate, *__: -1.0 if candidate == length else 0.0)
     torch.manual_seed(length)
     model, x = Windows().eval(), torch.randn(2, 19, 13, 14)

@@ -9,6 +9,7 @@ here, and left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ class Windows:
     Each group has `channels` in the result, whose elements are sums over `summed` channels of the
     image (1: there are no others). Rows have `row` elements, `stride` apart in the image. `point`:
     windows are one element each, so that it is a product either way. `moved` has the bytes that
-    bring the image into each layout.
+    bring the image into each layout, `tiled` the cycles by spectra, which need channels last.
     """
 
     steps: int
@@ -46,6 +47,7 @@ class Windows:
     point: bool
     moved: Mapping[str, int]
     element_bytes: int = 4
+    tiled: float | None = None
 
 
 def layout_cycles(op: Windows, layout: str, device: DeviceSpec) -> float:
@@ -56,6 +58,7 @@ def layout_cycles(op: Windows, layout: str, device: DeviceSpec) -> float:
         cycles = _vectors(op.steps, op.channels, lanes) / rate
         if op.summed > 1:
             cycles = min(cycles, _vectors(op.steps, op.summed, lanes) / _LOADING_RATE)
+        cycles = min(cycles, math.inf if op.tiled is None else op.tiled)
     else:
         rate = _LOADING_RATE if op.summed > 1 else _WINDOW_RATE
         loads = op.stride if op.stride <= _MOST_APART else lanes
