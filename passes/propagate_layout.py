@@ -40,7 +40,8 @@ class PropagateLayout(Pass):
     module's `device.spec`, with the images that have to be moved and with spectra where those are
     to be had (`choose-convolutions`), and the module's `metadef.plan` says otherwise (see
     `_planned.py`). So a depthwise convolution of what nobody has channels last stays as it is where
-    vectors along its rows are full, and a 1x1 one becomes a contraction. A transposed convolution whose windows do not overlap becomes a contraction.
+    vectors along its rows are full, and a 1x1 one becomes a contraction. A transposed convolution
+    whose windows do not overlap becomes a contraction.
     """
 
     accepts = FRONT

@@ -8,6 +8,11 @@ from metadef.runtime.large_pages import memory
 _LARGE = 2 << 20
 
 
+def test_too_much_says_how_much() -> None:
+    with pytest.raises(MemoryError, match="needs 1099511627776 MiB in one piece"):
+        memory(1 << 60)
+
+
 @pytest.mark.parametrize("size", [0, 1, _LARGE - 1, _LARGE, 3 * _LARGE + 5])
 def test_memory_has_the_size_and_is_apart(size: int) -> None:
     one, other = memory(size), memory(size)

@@ -17,11 +17,21 @@ _LARGE_PAGE = 2 << 20
 
 
 def memory(size: int) -> torch.Tensor:
-    """Return `size` bytes with any contents, aligned for vectors; from a large page on in such."""
+    """Return `size` bytes with any contents, aligned for vectors; from a large page on in such.
+
+    Raises:
+        MemoryError: the system has not so much.
+    """
     if size < _LARGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(size, dtype=torch.uint8, device="cpu")
     # Private: a mapping that is shared, mmap's default, gets large pages by another setting.
-    mapping = mmap.mmap(-1, size + _LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        mapping = mmap.mmap(-1, size + _LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(
+            f"a compiled model needs {size >> 20} MiB in one piece for weights or intermediates "
+            f"with arguments of these sizes, and the system gives none: {error.strerror}"
+        ) from error
     with contextlib.suppress(OSError):  # a kernel that was built without them
         mapping.madvise(mmap.MADV_HUGEPAGE)
     block = torch.frombuffer(mapping, dtype=torch.uint8)
