@@ -38,6 +38,11 @@ def test_all_that_a_kernel_goes_through_is_counted(script: str) -> None:
     assert loaded <= set(code_files()), f"not counted: {loaded - set(code_files())}"
 
 
+def test_what_measures_is_counted_and_what_runs_is_not() -> None:
+    assert "metadef.measure.kernel_process" in code_files()
+    assert "metadef.runtime.program" not in code_files()
+
+
 def test_front_passes_and_models_of_cost_are_not_counted() -> None:
     front = {stage.name.replace("-", "_") for stage in find_pipeline("front")}
     counted = code_files()

@@ -20,9 +20,7 @@ def import_closure(roots: Iterable[str], by_name: Collection[str] = ()) -> dict[
         AssertionError: a root is missing, or an import by a name whose folder cannot be read off.
     """
     found: dict[str, bytes] = {}
-    pending = list(roots)
-    for root in pending:
-        assert _file(root) is not None, f"no module {root}"
+    pending = list(sources(roots))
     while pending:
         name = pending.pop()
         file = None if name in found else _file(name)
@@ -84,6 +82,20 @@ def _modules_in(folder: str) -> Iterator[str]:
         for entry in importlib.resources.files(folder).iterdir():
             if entry.name.endswith(".py") and entry.name != "__init__.py":
                 yield f"{folder}.{entry.name[:-3]}"
+
+
+def sources(names: Iterable[str]) -> dict[str, bytes]:
+    """Return the source of modules of the package, by their full names.
+
+    Raises:
+        AssertionError: one is missing.
+    """
+    found: dict[str, bytes] = {}
+    for name in names:
+        file = _file(name)
+        assert file is not None, f"no module {name}"
+        found[name] = file.read_bytes()
+    return found
 
 
 def _file(name: str) -> Traversable | None:

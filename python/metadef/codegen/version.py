@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from importlib.resources.abc import Traversable
 
 from metadef import __version__
-from metadef.codegen.import_closure import import_closure
+from metadef.codegen.import_closure import import_closure, sources
 
-#: What makes machine code of a kernel's text beside the passes of its pipeline, what measures it,
-#: and what describes it in a table: numbers by another description, or measured otherwise, do not
-#: compare.
-_CODE = ("metadef.codegen.build", "metadef.measure.kernel_process", "metadef.predict.described")
+#: What makes machine code of a kernel's text beside the passes of its pipeline, and what describes
+#: it in a table: numbers by another description do not compare.
+_CODE = ("metadef.codegen.build", "metadef.predict.described")
+#: What measures a kernel: numbers measured otherwise do not compare. What this imports runs all
+#: that a program has, and is left out.
+_MEASURING = ("metadef.measure.kernel_process",)
 #: modules whose imports by name are known here: none by the first, passes of the pipeline by the
 #: second
 _BY_NAME = ("metadef", "metadef.pipeline")
@@ -39,11 +41,12 @@ def code_version() -> str:
 
 def code_files() -> dict[str, bytes]:
     """Return the modules of the package that a kernel's text may go through, with their source:
-    what its pipeline's passes, code generation, the measurement and the description import."""
+    what its pipeline's passes, code generation and the description import, and what measures."""
     from metadef.pipelines import find_pipeline
 
     names = [stage.name.replace("-", "_") for stage in find_pipeline("kernel")]
-    return import_closure([*_CODE, *(f"metadef.passes.{name}" for name in names)], _BY_NAME)
+    through = import_closure([*_CODE, *(f"metadef.passes.{name}" for name in names)], _BY_NAME)
+    return dict(sorted({**through, **sources(_MEASURING)}.items()))
 
 
 def _version(files: Mapping[str, bytes]) -> str:
