@@ -24,6 +24,12 @@ _AROUND = 16
 #: networks have multiples of so many channels: others have vectors that are not full
 _UNIT = 16
 _SIDES = (7, 14, 28, 56, 112)
+#: Channels and sides of images whose transforms lie in planes of about a multiple of 1 KiB: their
+#: lines share few sets of a cache, as in most networks.
+_POWERS_OF_TWO = (
+    *((128, 7), (256, 7), (1024, 7), (64, 14), (128, 14), (512, 14)),
+    *((64, 28), (256, 28), (32, 56), (128, 56), (64, 112)),
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,9 @@ def convolutions(kind: str, window: int, stride: int = 1) -> Callable[..., Itera
                 layer = _Convolution(channels, outputs, 1 if narrow else window, stride)
                 wanted = (kind, *(["winograd"] if window == 3 and stride == 1 else []))
                 yield _in_network(kind, layer, side, wanted, ("relu", "silu", "")[turn])
+        for channels, side in _POWERS_OF_TWO if window == 3 and stride == 1 else ():
+            layer = _Convolution(channels, channels, window)
+            yield _in_network(kind, layer, side, ("winograd",), "relu")
         if stride > 1:
             # the first layers of networks
             for outputs, side, first in ((64, 224, 7), (32, 224, 3), (16, 96, 3)):
