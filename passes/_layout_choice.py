@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from metadef import ir
@@ -46,8 +45,7 @@ class Layouts:
     def layout_of(self, sweep: Sweep, op: Any) -> str:
         """Return the layout for a convolution or pool of plain images: by cost, where a plan wants
         nothing that can be. Note the decision, where there is a plan."""
-        tiled = _cycles_by_spectra(sweep, op, self.spec)
-        chosen = cheapest_layout(replace(_windows(sweep, op), tiled=tiled), self.spec)
+        chosen = cheapest_layout(_windows(sweep, op, self.spec), self.spec)
         if not self.planned:
             return chosen
         key = operation_key(op)
@@ -64,7 +62,7 @@ class Layouts:
         return chosen
 
 
-def _windows(sweep: Sweep, op: Any) -> Windows:
+def _windows(sweep: Sweep, op: Any, spec: DeviceSpec) -> Windows:
     """Return the figures of a convolution or pool of plain images."""
     x, result = shape_of(op.operands[0]), shape_of(op.results[0])
     there = sweep.cost_of(op.operands[0], to_channels_first(x.rank))
@@ -82,14 +80,16 @@ def _windows(sweep: Sweep, op: Any) -> Windows:
         point=is_conv and is_pointwise(op),
         moved={NHWC: max(0, there), NCHW: max(0, -there)},
         element_bytes=element_bytes(x.element),
+        tiled=_cycles_by_spectra(sweep, op, spec),
     )
 
 
-def _cycles_by_spectra(sweep: Sweep, op: Any, spec: DeviceSpec) -> float | None:
-    """Return what a convolution by spectra costs with channels last, None where it cannot be."""
+def _cycles_by_spectra(sweep: Sweep, op: Any, spec: DeviceSpec) -> float:
+    """Return what a convolution by spectra costs with channels last, without end where it cannot
+    be."""
     if op.operation.name != "metadef.conv" or image_problem(op) or fourier_problem(op, sweep.once):
-        return None
-    return min(spectra_cycles(convolution_of(op, typical), spec).values(), default=None)
+        return inf
+    return min(spectra_cycles(convolution_of(op, typical), spec).values(), default=inf)
 
 
 def is_pointwise(op: Any) -> bool:

@@ -47,7 +47,7 @@ class Windows:
     point: bool
     moved: Mapping[str, int]
     element_bytes: int = 4
-    tiled: float | None = None
+    tiled: float = math.inf
 
 
 def layout_cycles(op: Windows, layout: str, device: DeviceSpec) -> float:
@@ -58,7 +58,7 @@ def layout_cycles(op: Windows, layout: str, device: DeviceSpec) -> float:
         cycles = _vectors(op.steps, op.channels, lanes) / rate
         if op.summed > 1:
             cycles = min(cycles, _vectors(op.steps, op.summed, lanes) / _LOADING_RATE)
-        cycles = min(cycles, math.inf if op.tiled is None else op.tiled)
+        cycles = min(cycles, op.tiled)
     else:
         rate = _LOADING_RATE if op.summed > 1 else _WINDOW_RATE
         loads = op.stride if op.stride <= _MOST_APART else lanes

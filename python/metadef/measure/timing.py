@@ -1,8 +1,8 @@
 """Times programs side by side: short slices in turn, so that all meet the same noise.
 
-The shorter a slice, the nearer the ratio: one model compiled twice, on a busy machine, was apart by
-0.9 % in slices of 50 ms (root mean square, 21 rounds) and by 0.3 % in the same time in slices of
-5 ms.
+The shorter a slice, the nearer the ratio. One model compiled five times was apart by 0.9 % (root
+mean square) in 21 slices of 50 ms, and by 0.5 % in the same time in slices of 8 ms; with another
+program beside it that streams memory, by 3.9 %, and by 0.2 % in slices of 5 ms.
 
 series = interleave({"eager": lambda: model(x), "metadef": lambda: compiled(x)})
 ratio(series["eager"], series["metadef"])    # over 1: metadef is faster

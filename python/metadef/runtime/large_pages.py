@@ -12,6 +12,8 @@ import mmap
 
 import torch
 
+from metadef.diagnostics import MetadefError
+
 #: bytes of a large page, on x86-64 and on AArch64 with small pages of 4 KiB
 _LARGE_PAGE = 2 << 20
 
@@ -20,7 +22,7 @@ def memory(size: int) -> torch.Tensor:
     """Return `size` bytes with any contents, aligned for vectors; from a large page on in such.
 
     Raises:
-        MemoryError: the system has not so much.
+        MetadefError: the system has not so much.
     """
     if size < _LARGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(size, dtype=torch.uint8, device="cpu")
@@ -28,9 +30,9 @@ def memory(size: int) -> torch.Tensor:
     try:
         mapping = mmap.mmap(-1, size + _LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
-        raise MemoryError(
-            f"a compiled model needs {size >> 20} MiB in one piece for weights or intermediates "
-            f"with arguments of these sizes, and the system gives none: {error.strerror}"
+        raise MetadefError(
+            f"expected {size >> 20} MiB in one piece for a model's weights or intermediates, got "
+            f"none from the system ({error.strerror}); free memory, or call with smaller arguments"
         ) from error
     with contextlib.suppress(OSError):  # a kernel that was built without them
         mapping.madvise(mmap.MADV_HUGEPAGE)
