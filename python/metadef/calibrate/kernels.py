@@ -22,6 +22,8 @@ from metadef.predict.described import DescribedKernel, text_key
 from metadef.predict.outcomes import as_measurement, now
 from metadef.runtime.cache import Cache
 
+from .visits import visited
+
 #: candidates of which some are drawn
 _CANDIDATES = 96
 #: what needs more copies to be found in memory is so small that a model keeps it in its caches
@@ -43,12 +45,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Effort:
-    """How to measure: threads, rounds, how often a group of kernels is gone over, as a machine may
-    be slow for seconds, and whether data in memory is a case of its own."""
+    """How to measure: threads, rounds, how often a group of kernels is gone over, at least and at
+    most (`visits.py`), and whether data in memory is a case of its own."""
 
     threads: tuple[int, ...] = (1,)
     rounds: Rounds = Rounds()
     visits: int = 2
+    most_visits: int = 5
     cold: bool = True
 
 
@@ -83,28 +86,21 @@ def measure_trials(
     failures: dict[str, MetadefError] = {}
     settings = Settings(cache, 2, lambda name, cached: None, keep_failures=False)
     compiled = compile_sources(wanted, settings, failures=failures)
-    visits = [
-        [
-            (m, outcome)
-            for trial, runs in pending
-            for about in runs
-            for m, outcome in zip(
-                about, _outcomes(trial, about, compiled, failures, effort), strict=True
-            )
-        ]
-        for _ in range(effort.visits)
+    runs = [(trial, about) for trial, abouts in pending for about in abouts]
+    outcomes = visited(
+        runs,
+        lambda run: _outcomes(*run, compiled, failures, effort),
+        effort.visits,
+        effort.most_visits,
+    )
+    found = [
+        as_measurement(m, outcome)
+        for (_, about), those in zip(runs, outcomes, strict=True)
+        for m, outcome in zip(about, those, strict=True)
     ]
-    found = [_fastest(same) for same in zip(*visits, strict=True)]
     done |= {m.place for m in found}
     texts = {text_key(trial.source.text): trial.source.text for trial, _ in pending}
     return found, texts
-
-
-def _fastest(visits: Sequence[tuple[Measurement, Outcome]]) -> Measurement:
-    """Return the measurement by the visit that took least; one that failed counts for all."""
-    about = visits[0][0]
-    outcome = min((o for _, o in visits), key=lambda o: (o.failed is None, o.ns))
-    return as_measurement(about, outcome)
 
 
 def _choices_of(trial: Trial, runs: list[list[Measurement]]) -> list[KernelChoice]:

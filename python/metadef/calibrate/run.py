@@ -32,7 +32,7 @@ _TOGETHER = 8
 #: kernels beyond this working set get few choices: each costs long
 _LARGE_BYTES = 16 << 20
 _FEW = 2
-_QUICK = Effort(rounds=Rounds(tries=1), visits=1, cold=False)
+_QUICK = Effort(rounds=Rounds(tries=1), visits=1, most_visits=1, cold=False)
 
 
 @dataclass(frozen=True)
