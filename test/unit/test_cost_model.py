@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from metadef.cost.model.evidence import HALF_LIFE_DAYS, Evidence, Memory
 from metadef.cost.model.fitted import learn
 from metadef.cost.model.forest import flat
 from metadef.cost.model.prediction import INTERPOLATED, MEASURED, REGRESSION, ROOFLINE
-from metadef.cost.model.regression import group_folds
+from metadef.cost.model.regression import Regression, group_folds
 from metadef.cost.model.vector import NAMES, vectors
 from metadef.cost.table.measurement import Measurement
 from metadef.cost.table.table import Table
@@ -162,6 +163,27 @@ def test_a_choice_is_near_its_measured_default() -> None:
     default, other = kernel(64), kernel(64, 6)
     (found,) = learn([default], SPEC, LIMITS).predict([other], [default])
     assert found.source == INTERPOLATED and math.isclose(found.ns, default.least_ns)
+
+
+def test_an_unsure_choice_of_a_measured_default_is_the_regressions() -> None:
+    class TwiceAsLong:
+        """Says that a choice takes twice what the default does, give or take `apart`."""
+
+        def __init__(self, apart: float) -> None:
+            self.apart = apart
+
+        def predict(self, x: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return np.zeros(len(x)), np.full(len(x), 1.0)
+
+        def ratio(self, x: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return np.ones(len(x)), np.full(len(x), self.apart)
+
+    default, other = kernel(64), kernel(64, 6)
+    for apart, source in ((0.2, INTERPOLATED), (0.5, REGRESSION)):
+        regression = cast(Regression, TwiceAsLong(apart))
+        model = replace(learn([default], SPEC, LIMITS), regression=regression)
+        (found,) = model.predict([other], [default])
+        assert found.source == source and math.isclose(found.ns, 2 * default.least_ns)
 
 
 def test_old_evidence_ages_out() -> None:

@@ -26,7 +26,8 @@ _ROOFLINE_SPREAD = 2.0
 #: farther apart than this, in log2. On a calibration on Zen 3, each size left out, neighbours are
 #: off by 7 % there and by 20 % elsewhere.
 _AGREE = 0.25
-#: a choice is not interpolated by way of the default where that is off by more, in log2
+#: Where an answer by way of the default is off by more, in log2, it is none of level one: what is
+#: known of the default in other sizes is left, and of a measured one the regression says the rest.
 _MOST_SPREAD = 0.3
 #: how far a choice is from the default where no regression says it
 _CHOICE_SPREAD = 1.0
@@ -95,10 +96,13 @@ class FittedModel:
             best = replace(best, noisy=known.noisy)
         base = asked.default
         known = self.memory.answer(base) if asked.exact and asked.evidence and base else None
-        if known is not None and known.exact and math.hypot(apart, known.spread) < best.uncertainty:
-            best = replace(best, ns=2.0 ** (known.log_ns + ratio), source=INTERPOLATED)
+        if known is not None and known.exact:
             spread = math.hypot(apart, known.spread)
-            best = replace(best, uncertainty=spread, noisy=known.noisy)
+            if spread < best.uncertainty:
+                unsure = self.regression is not None and spread > _MOST_SPREAD
+                source = REGRESSION if unsure else INTERPOLATED
+                best = replace(best, ns=2.0 ** (known.log_ns + ratio), source=source)
+                best = replace(best, uncertainty=spread, noisy=known.noisy)
         return replace(best, uncertainty=2.0**best.uncertainty - 1)
 
     def _by_default(self, asked: _Asked, ratio: float, apart: float) -> Evidence | None:
