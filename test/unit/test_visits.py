@@ -40,6 +40,14 @@ def test_visits_that_do_not_agree_are_noise() -> None:
     assert restless.spread == pytest.approx(0.2)
 
 
+def test_a_quiet_visit_counts_more_than_a_lucky_round() -> None:
+    quiet = Outcome(ns=101, least_ns=100, spread=0.02)
+    outcomes = iter([Outcome(ns=130, least_ns=98, spread=0.4), quiet])
+    ((found,),) = visited(["kernel"], lambda name: [next(outcomes)], 2, 5)
+    assert (found.ns, found.least_ns) == (101, 100)
+    assert found.spread == pytest.approx(100 / 98 - 1)
+
+
 def test_one_visit_is_taken_as_it_is() -> None:
     measure, _ = measure_as({"only": [100]})
     ((only,),) = visited(["only"], measure, 1, 1)
