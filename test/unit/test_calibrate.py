@@ -16,6 +16,7 @@ from metadef.calibrate.cases import KINDS, cases, working_sets
 from metadef.calibrate.run import calibrate
 from metadef.cli.main import main
 from metadef.cost.kernel_traits import KernelTraits, kernel_traits
+from metadef.cost.model.fitted import usable
 from metadef.cost.table.table import Table
 from metadef.device.spec import Cache
 from metadef.diagnostics import MetadefError
@@ -91,7 +92,13 @@ def few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_cases")
-def test_keeps_what_it_measured_and_goes_on(tmp_path: Path) -> None:
+def test_keeps_what_it_measured_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(built: list[object], *_: object) -> list[Outcome]:
+        return [Outcome(110.0, 120.0, 100.0, 0.01, 20) for _ in built]
+
+    monkeypatch.setattr(kernels, "measure_alone", measured)
     with Table(tmp_path / "table.sqlite") as table:
         done = calibrate(this_device(), table, quick=True)
         assert (done.cases, done.failed, done.measured) == (3, 1, len(table) - 1)
@@ -104,6 +111,23 @@ def test_keeps_what_it_measured_and_goes_on(tmp_path: Path) -> None:
         assert bad.failed is not None and bad.failed.startswith("bad: ")
         again = calibrate(this_device(), table, quick=True)
         assert (again.measured, again.failed) == (0, 0)
+
+
+@pytest.mark.usefixtures("few_cases")
+def test_what_was_noisy_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spread = 0.2
+
+    def measured(built: list[object], *_: object) -> list[Outcome]:
+        return [Outcome(110.0, 120.0, 100.0, spread, 20) for _ in built]
+
+    monkeypatch.setattr(kernels, "measure_alone", measured)
+    with Table(tmp_path / "table.sqlite") as table:
+        noisy = calibrate(this_device(), table, quick=True)
+        spread = 0.01
+        quiet = calibrate(this_device(), table, quick=True)
+        assert noisy.flagged == noisy.measured == quiet.measured
+        assert calibrate(this_device(), table, quick=True).measured == 0
+        assert quiet.flagged == 0 and not any(m.flagged for m in usable(table.find()))
 
 
 @pytest.mark.usefixtures("few_cases")

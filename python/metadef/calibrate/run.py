@@ -56,7 +56,8 @@ def calibrate(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Summary:
-    """Measure what the table does not have of all kinds or `kinds`, or of the cases `wanted`.
+    """Measure what the table does not have of all kinds or `kinds`, or of the cases `wanted`; and
+    again what it has flagged.
 
     Each group of cases is kept as soon as it is measured, so that a calibration that was stopped
     goes on where it was.
@@ -68,7 +69,7 @@ def calibrate(
     wanted = cases(spec, kinds, quick) if wanted is None else wanted
     cache = cache or default_cache()
     known = table.find(device=spec.fingerprint(), compiler=code_version())
-    done: set[object] = {m.place for m in known}
+    done: set[object] = {m.place for m in known if not m.flagged}
     found: list[Measurement] = []
     for start in range(0, len(wanted), _TOGETHER):
         group = wanted[start : start + _TOGETHER]

@@ -146,8 +146,10 @@ def defaults_among(measurements: Sequence[Measurement]) -> list[int | None]:
 
 
 def usable(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Return the measurements that have times."""
-    return [m for m in measurements if m.failed is None and m.best_ns > 0]
+    """Return the measurements that have times, but no flagged one of what was measured better."""
+    good = [m for m in measurements if m.failed is None and m.best_ns > 0]
+    steady = {m.place for m in good if not m.flagged}
+    return [m for m in good if not m.flagged or m.place not in steady]
 
 
 def learn(
