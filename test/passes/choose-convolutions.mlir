@@ -102,6 +102,27 @@ func.func @few_channels_stay(%x: tensor<1x56x56x2xf32>) -> tensor<1x56x56x64xf32
 
 // -----
 
+// Six outputs: the planes of so large an image cost more than the products that they save.
+// CHECK-LABEL: func.func @few_outputs_stay
+// CHECK-NOT: winograd
+#spec = #device.spec<{
+  name = "laptop", kind = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "znver3",
+  features = "+avx2,+fma", cores = 2 : i64, threads = 2 : i64, vector_bits = 256 : i64,
+  vector_registers = 16 : i64, instructions = [], memory_bytes = 17179869184 : i64,
+  caches = [{level = 1 : i64, bytes = 32768 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 2 : i64, bytes = 524288 : i64, line_bytes = 64 : i64, shared_by = 1 : i64},
+            {level = 3 : i64, bytes = 33554432 : i64, line_bytes = 64 : i64, shared_by = 2 : i64}],
+  types = ["f32"], alignment = 64 : i64}>
+module attributes {device.spec = #spec} {
+func.func @few_outputs_stay(%x: tensor<1x160x160x64xf32>) -> tensor<1x160x160x6xf32> {
+  %w = "metadef.weight"() {name = "w"} : () -> tensor<1x3x3x64x6xf32>
+  %y = "metadef.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "nhwc", padding = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x160x160x64xf32>, tensor<1x3x3x64x6xf32>) -> tensor<1x160x160x6xf32>
+  return %y : tensor<1x160x160x6xf32>
+}
+}
+
+// -----
+
 // CHECK-LABEL: func.func @windows_two_apart_stay
 // CHECK-NOT: winograd
 #spec = #device.spec<{

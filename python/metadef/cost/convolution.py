@@ -24,11 +24,14 @@ from metadef.dialects.metadef.winograd import (
 #: those of a transform, which loads and stores about as much as it computes
 _PRODUCT_RATE = 2.0
 _TRANSFORM_RATE = 1.0
-#: multiply-adds of a depthwise window or product of spectra, each of which loads an element
+#: multiply-adds of which each loads an element: a depthwise window, a product of spectra
 _ELEMENT_RATE = 0.75
 #: those of a spectrum whose values the registers can hold; others wait in memory in between
 _SPECTRUM_RATE = 0.5
 _LONG_SPECTRUM_RATE = 0.45
+#: Planes of Winograd's tiles come slowly where they take more than this part of the last cache,
+#: which others use, too. An element of theirs that feeds one vector of outputs then costs a load.
+_PLANES_PART = 1 / 8
 #: what two more dispatches and their barriers take
 _DISPATCHES = 2000.0
 _ELEMENT_BYTES = 4
@@ -79,6 +82,10 @@ def winograd_cycles(conv: Convolution, side: int, device: DeviceSpec) -> float:
     matrices = transforms(side)
     weights = count * conv.weights * _ELEMENT_BYTES
     cycles = tiles * count * _point_cycles(conv, device)
+    planes = tiles * count * conv.channels * _ELEMENT_BYTES
+    last = max((cache.bytes for cache in device.caches), default=0)
+    if conv.outputs <= _lanes(device) and planes > _PLANES_PART * last:
+        cycles *= _PRODUCT_RATE / _ELEMENT_RATE
     cycles += _traffic(weights, device.memory_bytes, device) + _DISPATCHES
     for matrix, channels in ((matrices.input, conv.channels), (matrices.output, conv.outputs)):
         instructions = tiles * steps(matrix, len(matrix[0])) * channels / _lanes(device)

@@ -20,6 +20,11 @@ from .regression import FOLDS, group_folds
 ALL = "all"
 #: fewer choices of one kernel have no order worth a figure
 _LEAST_CHOICES = 4
+_LEVEL_ONE = {
+    "level one": (MEASURED, INTERPOLATED),
+    "level one, measured": (MEASURED,),
+    "level one, interpolated": (INTERPOLATED,),
+}
 
 
 @dataclass(frozen=True)
@@ -73,16 +78,16 @@ def judge(
 ) -> list[Score]:
     """Return scores of a model on measurements of `others`.
 
-    Level one where the table has the same kernel, `measured`, or neighbours of it; level two on
-    those whose kernels are not among the `known`.
+    Level one where the table has the same kernel, `measured`, or neighbours of it, both together
+    and each; level two on those whose kernels are not among the `known`.
     """
     seen = {m.structure for m in known}
     good = usable(others)
     told = model.predict(good, _defaults(good))
     found = []
-    for source in (MEASURED, INTERPOLATED):
-        pairs = [_Pair(m, p.ns) for m, p in zip(good, told, strict=True) if p.source == source]
-        found += _scores(f"level one, {source}", pairs)
+    for level, sources in _LEVEL_ONE.items():
+        pairs = [_Pair(m, p.ns) for m, p in zip(good, told, strict=True) if p.source in sources]
+        found += _scores(level, pairs)
     alone = model.predict(good, _defaults(good), evidence=False)
     pairs = [_Pair(m, p.ns) for m, p in zip(good, alone, strict=True) if m.structure not in seen]
     return [*found, *_scores("level two, unseen", pairs)]

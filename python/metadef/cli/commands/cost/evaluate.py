@@ -37,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate; print the tables."""
     from metadef.cost.model.evaluate import evaluate, judge
+    from metadef.cost.model.fitted import usable
     from metadef.cost.table.table import Table as Measurements
     from metadef.diagnostics import TableError
 
@@ -53,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for level in dict.fromkeys(score.level for score in scores):
         stdout().print(_table(level, [s for s in scores if s.level == level]))
-    flagged = sum(m.flagged for m in model.measurements)
+    learnt = usable(model.measurements)
+    flagged = sum(m.flagged for m in learnt)
     print(
-        f"of {len(model.measurements)} measurements {flagged} were noisy: they weigh less in "
-        "learning, and judge nothing"
+        f"of {len(learnt)} measurements {flagged} were noisy: they weigh less in learning, and "
+        "judge nothing"
     )
     return 0
 
