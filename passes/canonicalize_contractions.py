@@ -21,7 +21,7 @@ from ._attention_heads import read_broadcast_mask_directly, read_repeated_heads_
 from ._buffers import owner_of
 from ._identities import fold_reshape, fold_transpose, producer
 from ._permutations import swaps_last_two
-from ._reshapes import reshaped
+from ._reshapes import groups_of, reshaped
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ def sink_reshape_below_pointwise(op: Any) -> ir.Value | None:
 
     y' exists when y has the result's dims (then it is a reshape of y), or its dims are 1 except
     trailing ones that the reshape leaves alone (a scalar, a bias). A reshape of another kind sinks
-    when the other operands are scalars or reshapes of the same kind.
+    when the other operands are reshapes of the same kind, or broadcast all or nothing of the dims
+    that it merges or splits.
     """
     result = shape_of(op.results[0])
     source = _merged_source(op, result.dims)
@@ -242,13 +243,22 @@ def _computed_source(op: Any, dims: tuple[Dim, ...]) -> ir.Value | None:
 def _with_same_dims(
     value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]
 ) -> ir.Value | None:
-    """Return the source, of dims `merged`, of a reshape to `split`; or a scalar as it is."""
+    """Return the source, of dims `merged`, of a reshape to `split`; or what broadcasts to `split`,
+    such as a bias of channels, under dims that broadcast to `merged`."""
     dims = shape_of(value).dims
     if dims == split:
         back = reshaped(value, merged)
-        if producer(back, "reshape") is None:
-            return back
-    return reshaped(value, []) if all(d == ONE for d in dims) else None
+        return back if producer(back, "reshape") is None else None
+    if all(d == ONE for d in dims):
+        return reshaped(value, [])
+    dims = (*[ONE] * (len(split) - len(dims)), *dims)
+    under = list(merged)
+    for here, there in groups_of(merged, split) or ():
+        if all(dims[i] == ONE for i in there):
+            under[here.start : here.stop] = [ONE] * len(here)
+        elif any(dims[i] != split[i] for i in there):
+            return None
+    return None if under == list(merged) else reshaped(value, under)
 
 
 def _with_dims(value: ir.Value, split: tuple[Dim, ...], merged: tuple[Dim, ...]) -> ir.Value | None:

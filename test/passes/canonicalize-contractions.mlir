@@ -63,3 +63,27 @@ func.func @does_not_sink_reshape_below_positions(%x: tensor<?x5x4xf32, #metadef.
   %1 = "metadef.pointwise"(%0, %p) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<?x5x8xf32, #metadef.dims<["B", 5, 8]>>, tensor<5x8xf32>) -> tensor<?x5x8xf32, #metadef.dims<["B", 5, 8]>>
   return %1 : tensor<?x5x8xf32, #metadef.dims<["B", 5, 8]>>
 }
+
+// A bias of channels stands beside the pixels that the reshape splits.
+// CHECK-LABEL: @sinks_reshape_below_bias_of_channels
+// CHECK: metadef.contraction
+// CHECK: %[[B:.*]] = "metadef.reshape"(%arg2) : (tensor<8x1x1xf32>) -> tensor<1x8x1xf32>
+// CHECK: %[[Y:.*]] = "metadef.pointwise"(%{{.*}}, %[[B]]) {fn = "add"{{.*}} -> tensor<1x8x30xf32>
+// CHECK: "metadef.reshape"(%[[Y]]) : (tensor<1x8x30xf32>) -> tensor<1x8x5x6xf32>
+func.func @sinks_reshape_below_bias_of_channels(%w: tensor<8x4xf32>, %x: tensor<1x4x30xf32>, %b: tensor<8x1x1xf32>) -> tensor<1x8x5x6xf32> {
+  %0 = "metadef.contraction"(%w, %x) {transpose_lhs = false, transpose_rhs = false} : (tensor<8x4xf32>, tensor<1x4x30xf32>) -> tensor<1x8x30xf32>
+  %1 = "metadef.reshape"(%0) : (tensor<1x8x30xf32>) -> tensor<1x8x5x6xf32>
+  %2 = "metadef.pointwise"(%1, %b) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<1x8x5x6xf32>, tensor<8x1x1xf32>) -> tensor<1x8x5x6xf32>
+  return %2 : tensor<1x8x5x6xf32>
+}
+
+// CHECK-LABEL: @does_not_sink_reshape_below_part_of_split_dims
+// CHECK: metadef.contraction
+// CHECK-NEXT: metadef.reshape
+// CHECK-NEXT: fn = "add"
+func.func @does_not_sink_reshape_below_part_of_split_dims(%w: tensor<8x4xf32>, %x: tensor<1x4x30xf32>, %b: tensor<6xf32>) -> tensor<1x8x5x6xf32> {
+  %0 = "metadef.contraction"(%w, %x) {transpose_lhs = false, transpose_rhs = false} : (tensor<8x4xf32>, tensor<1x4x30xf32>) -> tensor<1x8x30xf32>
+  %1 = "metadef.reshape"(%0) : (tensor<1x8x30xf32>) -> tensor<1x8x5x6xf32>
+  %2 = "metadef.pointwise"(%1, %b) {fn = "add", operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<1x8x5x6xf32>, tensor<6xf32>) -> tensor<1x8x5x6xf32>
+  return %2 : tensor<1x8x5x6xf32>
+}
