@@ -91,14 +91,18 @@ def few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "cases", lambda *_: [good, Case("contraction", "bad", broken), sized])
 
 
-@pytest.mark.usefixtures("few_cases")
-def test_keeps_what_it_measured_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are not run: on a busy machine some would be noisy, and measured again."""
+
     def measured(built: list[object], *_: object) -> list[Outcome]:
         return [Outcome(110.0, 120.0, 100.0, 0.01, 20) for _ in built]
 
     monkeypatch.setattr(kernels, "measure_alone", measured)
+
+
+@pytest.mark.usefixtures("few_cases", "steady")
+def test_keeps_what_it_measured_and_goes_on(tmp_path: Path) -> None:
     with Table(tmp_path / "table.sqlite") as table:
         done = calibrate(this_device(), table, quick=True)
         assert (done.cases, done.failed, done.measured) == (3, 1, len(table) - 1)
@@ -145,7 +149,7 @@ def test_a_crash_costs_one_measurement(tmp_path: Path, monkeypatch: pytest.Monke
         assert not any(m.usable for m in sines)
 
 
-@pytest.mark.usefixtures("few_cases")
+@pytest.mark.usefixtures("few_cases", "steady")
 def test_the_command_exports_and_merges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (str(tmp_path / name) for name in ("a.sqlite", "b.sqlite"))
     with Table(Path(second)) as table:
