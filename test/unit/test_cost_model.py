@@ -184,6 +184,10 @@ def test_an_unsure_choice_of_a_measured_default_is_the_regressions() -> None:
         model = replace(learn([default], SPEC, LIMITS), regression=regression)
         (found,) = model.predict([other], [default])
         assert found.source == source and math.isclose(found.ns, 2 * default.least_ns)
+        # Whoever answers is judged.
+        judged = {s.level: s.count for s in judge(model, [default], [default, other])}
+        left = judged.get("level two, choices of known kernels", 0)
+        assert judged["level one"] + left == 2 and left == (source == REGRESSION)
 
 
 def test_old_evidence_ages_out() -> None:

@@ -23,7 +23,8 @@ def visited(
     runs: Sequence[Run], measure: Callable[[Run], list[Outcome]], least: int, most: int
 ) -> list[list[Outcome]]:
     """Return what `measure` says of the kernels of each run, by the fastest of `least` visits or,
-    where no two agree, of up to `most`. Between two visits of a run are those of all others.
+    while the two fastest do not agree, of up to `most`. Between two visits of a run are those of
+    all others.
 
     A kernel's `spread` is at least how far the two fastest visits are apart.
     """

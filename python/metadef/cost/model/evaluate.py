@@ -14,7 +14,7 @@ from metadef.device.figures import Figures
 from metadef.device.spec import DeviceSpec
 
 from .fitted import FittedModel, defaults_among, learn, usable
-from .prediction import INTERPOLATED, MEASURED
+from .prediction import INTERPOLATED, MEASURED, REGRESSION
 from .regression import FOLDS, group_folds
 
 ALL = "all"
@@ -79,7 +79,8 @@ def judge(
     """Return scores of a model on measurements of `others`.
 
     Level one where the table has the same kernel, `measured`, or neighbours of it, both together
-    and each; level two on those whose kernels are not among the `known`.
+    and each; level two on those whose kernels are not among the `known`, and on choices of known
+    ones that level one leaves to it.
     """
     seen = {m.structure for m in known}
     good = usable(others)
@@ -88,6 +89,9 @@ def judge(
     for level, sources in _LEVEL_ONE.items():
         pairs = [_Pair(m, p.ns) for m, p in zip(good, told, strict=True) if p.source in sources]
         found += _scores(level, pairs)
+    left = [m.structure in seen and p.source == REGRESSION for m, p in zip(good, told, strict=True)]
+    pairs = [_Pair(m, p.ns) for m, p, is_left in zip(good, told, left, strict=True) if is_left]
+    found += _scores("level two, choices of known kernels", pairs)
     alone = model.predict(good, _defaults(good), evidence=False)
     pairs = [_Pair(m, p.ns) for m, p in zip(good, alone, strict=True) if m.structure not in seen]
     return [*found, *_scores("level two, unseen", pairs)]

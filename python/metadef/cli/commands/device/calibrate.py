@@ -22,9 +22,9 @@ _CHOICES = 6
 HELP = "measure kernels of all kinds, for the cost model"
 DESCRIPTION = (
     "Measure kernels of all kinds on this machine, in sizes that follow from its caches, and keep "
-    "the figures in the performance table. What the table has already is not measured again, so a "
-    "calibration that was stopped goes on. A full one takes ten minutes to half an hour for each "
-    "number of threads, --quick a minute or two."
+    "the figures in the performance table. What the table has already is measured again only "
+    "where it was noisy, so a calibration that was stopped goes on. A full one takes ten to forty "
+    "minutes for each number of threads, --quick a minute or two."
 )
 
 
